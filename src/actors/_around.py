@@ -1,0 +1,117 @@
+"""Around hooks: the onion of wrappers between the actor and the body."""
+
+from __future__ import annotations
+
+import attrs
+import trio
+
+from ..errors import HookError
+from ..registry import AroundHook, Failure, HookSpan, Outcome, Success
+from ._body import run_body
+from ._contract import replaced_value
+from ._execution import Execution
+from ._failures import abort, failure_from, first_interrupt, only_cancelled, overtaken
+from ._invoke import call_unprotected
+from ._views import AroundView
+
+__all__ = ["run_around"]
+
+
+async def run_around(execution: Execution, hooks: tuple[AroundHook, ...]) -> Outcome:
+    """Run the wrappers, the first outermost, around the body.
+
+    Returns:
+        A minted outcome, whatever the wrappers do.
+
+    Source: ``spec/behaviour.md`` C6.8-C6.11; ``docs/design.md``, Cancellation.
+    """
+    start = trio.current_time()
+    execution.host.watch_caller(execution)
+    try:
+        return await _Wrapper(execution, AroundView(execution), hooks, 0).run()
+    finally:
+        execution.spans.append(HookSpan("around", start, trio.current_time()))
+
+
+class _Wrapper:
+    """One wrapper and what is inside it."""
+
+    def __init__(self, execution: Execution, view: AroundView, hooks: tuple[AroundHook, ...], position: int) -> None:
+        self._execution = execution
+        self._view = view
+        self._hooks = hooks
+        self._position = position
+        self._last: Outcome | None = None
+        self._active = False
+        self._ended = False
+        self._idle = trio.Event()
+
+    async def run(self) -> Outcome:
+        hook = self._hooks[self._position]
+        try:
+            returned = await call_unprotected(hook, self._view, self._proceed)
+        except BaseException as error:  # noqa: BLE001 - sorted by kind in one place
+            await self._await_stray()
+            return self._ended_by(error)
+        await self._await_stray()
+        return self._checked(returned, hook)
+
+    async def _proceed(self) -> Outcome:
+        if self._ended or self._active:
+            when = "after its hook ended" if self._ended else "while an earlier proceed() runs"
+            msg = f"proceed() of {self._hooks[self._position]!r} was called {when}; await each one inside the hook"
+            raise HookError(msg)
+        self._active = True
+        try:
+            inside = self._position + 1
+            if inside == len(self._hooks):
+                self._last = await run_body(self._execution, own_scope=True)
+            else:
+                self._last = await _Wrapper(self._execution, self._view, self._hooks, inside).run()
+            return self._last
+        finally:
+            self._active = False
+            self._idle.set()
+
+    async def _await_stray(self) -> None:
+        """A hook that ended while its ``proceed`` still runs in a task elsewhere does not get rid of the body."""
+        self._ended = True
+        if self._active:
+            self._execution.cancel("its around hook ended before it")
+            # Shields the wait for a body that a misbehaving hook left behind, until that body ends, since nothing may
+            # outlive the call. Pinned by test_a_hook_that_leaves_its_body_behind_waits_for_it.
+            with trio.CancelScope(shield=True):
+                await self._idle.wait()
+
+    def _ended_by(self, error: BaseException) -> Outcome:
+        execution = self._execution
+        if only_cancelled(error):
+            outcome = abort(execution) if self._last is None else overtaken(execution, self._last)
+            return outcome if outcome is self._last else execution.mint(outcome)
+        interrupt = first_interrupt(error)
+        if interrupt is not None:
+            execution.host.interrupted(interrupt)
+        execution.contexts.clear()
+        return execution.mint(failure_from(execution, error), post_allowed=False)
+
+    def _checked(self, returned: object, hook: AroundHook) -> Outcome:
+        execution = self._execution
+        if isinstance(returned, Success | Failure):
+            return returned if execution.minted(returned) is not None else self._minted_again(returned)
+        error = HookError(f"around hook {hook!r} returned {returned!r:.80}; return an Outcome, such as what proceed() gave")
+        return execution.mint(failure_from(execution, error), post_allowed=False)
+
+    def _minted_again(self, returned: Outcome) -> Outcome:
+        """Take over an outcome that was made elsewhere: a success is checked anew, a failure keeps what it says."""
+        execution = self._execution
+        if isinstance(returned, Failure):
+            call = execution.call
+            failed = attrs.evolve(
+                returned, call_id=call.call_id, name=call.name, index=execution.index, effect=execution.effect
+            )
+            return execution.mint(failed)
+        outcome = replaced_value(execution, returned.value)
+        if isinstance(outcome, Failure):
+            return execution.mint(outcome, post_allowed=False)
+        kept = attrs.evolve(outcome, contexts=returned.contexts, concludes_turn=returned.concludes_turn)
+        return execution.mint(kept)

@@ -1,0 +1,47 @@
+"""Calling what others wrote: where Ctrl-C may land, and where a plain function runs in a thread."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import ParamSpec, TypeVar, cast
+
+import trio
+
+from ._execution import Execution
+
+__all__ = ["call_sync_body", "call_unprotected"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+# The library's own tasks are protected from Ctrl-C, so that it cannot land between two of the lane's steps. Hooks and
+# bodies are ordinary code, which it must be able to interrupt.
+@trio.lowlevel.disable_ki_protection
+async def call_unprotected(function: Callable[P, T | Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a hook or an asynchronous body; no checkpoint before the call."""
+    result = function(*args, **kwargs)
+    if inspect.isawaitable(result):
+        return await cast("Awaitable[T]", result)
+    return cast("T", result)
+
+
+async def call_sync_body(execution: Execution, body: Callable[[], T]) -> T:
+    """Run a synchronous body in a worker thread and await it, cancelled or not.
+
+    The body counts as invoked by the thread's first act: a cancel while it waits for a thread finds it not invoked.
+    """
+    # abandon_on_cancel stays False: nothing is ever abandoned.
+    return await trio.to_thread.run_sync(partial(_in_thread, execution, body), limiter=execution.host.limiter)
+
+
+def _in_thread(execution: Execution, body: Callable[[], T]) -> T:
+    execution.thread = threading.get_ident()
+    execution.note_invoked()
+    try:
+        return body()
+    finally:
+        execution.thread = None

@@ -1,0 +1,5 @@
+"""Ready-made hooks."""
+
+from ._deadline import Deadline
+
+__all__ = ["Deadline"]

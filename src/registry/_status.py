@@ -1,0 +1,31 @@
+"""What is known of a call that a fault left open."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from ._values import Outcome
+
+__all__ = ["CallStatus"]
+
+
+@attrs.frozen
+class CallStatus:
+    """The honest status of one call when its batch ended in a fault.
+
+    Attributes:
+        index: The call's place in its batch, from 0.
+        call_id: The provider's label.
+        name: The tool's name.
+        state: ``committed``, ``started`` (the body was invoked, its outcome is not recorded) or
+            ``never_started``.
+        outcome: The committed outcome, else ``None``.
+    """
+
+    index: int
+    call_id: str
+    name: str
+    state: Literal["committed", "started", "never_started"]
+    outcome: Outcome | None = None

@@ -1,0 +1,144 @@
+"""A stream of calls: outcomes one by one in model order, none of them kept."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from types import TracebackType
+
+import trio
+
+from ..actors import only_cancelled
+from ..registry import CallStatus, Outcome, ToolCall
+from ._batch import checked_calls
+from ._root import RootLane, statuses
+from ._services import Services
+
+__all__ = ["OutcomeStream"]
+
+
+class OutcomeStream:
+    """The outcomes of ``Runtime.stream``: ``async for outcome in stream``, best inside ``async with stream:``.
+
+    Calls are taken from their iterable as room allows, so it may be long or endless. Leaving the ``async with`` block,
+    or the loop by an exception of its own wait, cancels what is still running and settles it; a loop that is left by
+    ``break`` without the block settles when the generator behind it is closed, at the latest with the runtime.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        calls: Iterable[ToolCall],
+        nursery: trio.Nursery,
+        forget: Callable[[OutcomeStream], None],
+    ) -> None:
+        self._source: Iterator[ToolCall] | None = iter(calls)
+        self._nursery = nursery
+        self._forget = forget
+        self._room = 4 * services.max_parallel
+        self._calls: dict[int, ToolCall] = {}
+        self._ready: deque[Outcome] = deque()
+        self._lane = RootLane(services, self._commit, cancellable=False)
+        self._driver = self._lane.driver
+        self._error: BaseException | None = None
+        self._changed = trio.Event()
+        self._ended = trio.Event()
+        self._begun = False
+
+    @property
+    def ended(self) -> trio.Event:
+        """Set once everything has settled."""
+        return self._ended
+
+    def cancel(self, reason: str | None = None) -> None:
+        """Cancel what runs and take no more calls."""
+        self._source = None
+        self._driver.close()
+        self._driver.cancel(reason)
+
+    async def aclose(self) -> None:
+        """Cancel what runs and wait until it has settled."""
+        self._forget(self)
+        if not self._begun:
+            self._source = None
+            self._ended.set()
+        if not self._ended.is_set():
+            self.cancel("the stream was closed")
+        # Shields the wait for the cancelled bodies of this stream, until they end: closing returns at quiescence.
+        # Pinned by test_leaving_a_stream_settles_what_it_started.
+        with trio.CancelScope(shield=True):
+            await self._ended.wait()
+        self._raise_error()
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    async def __aenter__(self) -> OutcomeStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def __aiter__(self) -> AsyncGenerator[Outcome, None]:
+        self._begin()
+        try:
+            while (outcome := await self._next()) is not None:
+                yield outcome
+        finally:
+            await self.aclose()
+
+    def _begin(self) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        self._fill()
+        self._nursery.start_soon(self._run, name="quiesce: stream")
+
+    async def _next(self) -> Outcome | None:
+        while not self._ready and not self._ended.is_set():
+            self._changed = trio.Event()
+            await self._changed.wait()
+        if self._ready:
+            outcome = self._ready.popleft()
+            self._fill()
+            return outcome
+        self._raise_error()
+        return None
+
+    def _raise_error(self) -> None:
+        """Raise what the lane ended with, once."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _fill(self) -> None:
+        """Take calls while there is room: for what is not committed, and for what is not read yet."""
+        while self._source is not None and len(self._calls) + len(self._ready) < self._room:
+            try:
+                call = next(self._source)
+            except StopIteration:
+                self._source = None
+                self._driver.close()
+                return
+            (checked,) = checked_calls((call,))
+            self._calls[self._driver.submit(checked)] = checked
+
+    def _commit(self, index: int, outcome: Outcome) -> None:
+        del self._calls[index]
+        self._ready.append(outcome)
+        self._changed.set()
+
+    @trio.lowlevel.enable_ki_protection
+    async def _run(self) -> None:
+        try:
+            await self._lane.run((), self._statuses)
+        except BaseException as error:
+            if only_cancelled(error):
+                raise
+            self._error = error
+        finally:
+            self._ended.set()
+            self._changed.set()
+
+    def _statuses(self) -> tuple[CallStatus, ...]:
+        return statuses(self._driver, self._calls, {})
