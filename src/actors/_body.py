@@ -64,7 +64,7 @@ async def _invoke(execution: Execution, definition: ToolDefinition, body: Callab
     if definition.is_sync:
         value = await call_sync_body(execution, body)
     else:
-        execution.note_invoked()
+        execution.note_invoked(trio.current_time())
         value = await call_unprotected(body)
     execution.returned += 1
     return value

@@ -29,6 +29,7 @@ class CallerCancel:
         self._listeners: dict[Callable[[str | None], None], None] = {}
         self._task: trio.lowlevel.Task | None = None
         self._started = False
+        self._stopped = False
 
     def watch(self, nursery: trio.Nursery) -> None:
         """Start watching the scopes around ``nursery``; once is enough."""
@@ -41,7 +42,8 @@ class CallerCancel:
         if self._task is not None:
             task, self._task = self._task, None
             trio.lowlevel.reschedule(task)
-        self._started = True
+        # The task may not have had its first turn yet.
+        self._stopped = True
 
     def listen(self, listener: Callable[[str | None], None]) -> None:
         """Call ``listener(reason)`` when the cancel comes; at once if it has come."""
@@ -65,6 +67,8 @@ class CallerCancel:
             listener(reason)
 
     async def _sleep(self) -> None:
+        if self._stopped:
+            return
         self._task = trio.lowlevel.current_task()
 
         def decline(raise_cancel: Callable[[], object]) -> trio.lowlevel.Abort:

@@ -120,11 +120,11 @@ class Execution:
             return Effect.NOT_STARTED
         return Effect.COMPLETED if self.returned == self.invoked else Effect.UNKNOWN
 
-    def note_invoked(self) -> None:
+    def note_invoked(self, now: float) -> None:
         """The body is called next, without a checkpoint in between."""
         self.invoked += 1
         if self.invoked_at is None:
-            self.invoked_at = trio.current_time()
+            self.invoked_at = now
 
     def timings(self, committed_at: float) -> Timings:
         """When it passed each point."""

@@ -34,13 +34,14 @@ async def call_sync_body(execution: Execution, body: Callable[[], T]) -> T:
 
     The body counts as invoked by the thread's first act: a cancel while it waits for a thread finds it not invoked.
     """
+    clock = trio.lowlevel.current_clock()
     # abandon_on_cancel stays False: nothing is ever abandoned.
-    return await trio.to_thread.run_sync(partial(_in_thread, execution, body), limiter=execution.host.limiter)
+    return await trio.to_thread.run_sync(partial(_in_thread, execution, body, clock), limiter=execution.host.limiter)
 
 
-def _in_thread(execution: Execution, body: Callable[[], T]) -> T:
+def _in_thread(execution: Execution, body: Callable[[], T], clock: trio.abc.Clock) -> T:
+    execution.note_invoked(clock.current_time())
     execution.thread = threading.get_ident()
-    execution.note_invoked()
     try:
         return body()
     finally:

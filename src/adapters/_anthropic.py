@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import attrs
 
-from ..registry._content import ContentBlock, ImageBlock, OtherBlock
-from ..registry._json import JsonValue
-from ..registry._values import Outcome, ToolCall
+from ..registry import ContentBlock, ImageBlock, JsonValue, OtherBlock, Outcome, Scope, ToolCall
 from ._blocks import context_blocks, held, placeholder
 from ._detached import function_parts, plain_object
 from ._files import FileContent, sendable_file
@@ -18,9 +16,6 @@ from ._images import anthropic_source, sendable_image
 from ._node import Node
 from ._reading import CallNode, check_assistant, last_turn, to_tool_calls
 from ._shapes import is_history, shape_of
-
-if TYPE_CHECKING:
-    from ..registry._scopes import Scope
 
 __all__ = ["Anthropic"]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from ..registry._content import ContentBlock, ImageBlock, OtherBlock, TextBlock, as_content
-from ..registry._json import JsonValue, canonical_text
-from ..registry._values import Outcome
+from ..registry import ContentBlock, ImageBlock, JsonValue, OtherBlock, Outcome, TextBlock, as_content, canonical_text
 from ._files import FileContent, foreign_file
 from ._images import foreign_image
 
@@ -67,8 +65,8 @@ def _foreign_text(block: Mapping[str, JsonValue]) -> str | None:
         case {"type": "document", "source": {"type": "text", "data": str(text)}}:
             return _titled(block.get("title"), text)
         case {"type": "search_result", "source": str(source), "content": [*parts]}:
-            texts = [_foreign_text(part) or "" for part in parts if isinstance(part, Mapping)]
-            return _titled(block.get("title"), "\n".join([source, *texts]))
+            texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+            return _titled(block.get("title"), "\n".join([source, *(text for text in texts if isinstance(text, str))]))
         case _:
             return None
 
@@ -78,15 +76,13 @@ def _titled(title: JsonValue, text: str) -> str:
 
 
 def _detail(block: ContentBlock) -> str:
-    if isinstance(block, TextBlock):
-        return ""
-    image = block if isinstance(block, ImageBlock) else foreign_image(block.data)
-    named: list[JsonValue] = []
+    data: Mapping[str, JsonValue] = block.data if isinstance(block, OtherBlock) else {}
+    image = block if isinstance(block, ImageBlock) else foreign_image(data)
     if image is not None:
-        named = [image.media_type, image.url]
-    elif isinstance(block, OtherBlock):
-        resource = block.data.get("resource")
-        nested = resource if isinstance(resource, Mapping) else {}
-        named = [block.data.get(key) for key in ("title", "filename", "name", "uri")] + [nested.get("uri")]
+        named: list[JsonValue] = [image.media_type, image.url]
+    else:
+        resource = data.get("resource")
+        nested = resource.get("uri") if isinstance(resource, Mapping) else None
+        named = [*(data.get(key) for key in ("title", "filename", "name", "uri")), nested]
     detail = next((name for name in named if isinstance(name, str) and name), "")
     return "" if detail[:5].lower() == "data:" else detail[:_MOST_DETAIL]

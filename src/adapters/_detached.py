@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from ..registry._json import JsonValue, snapshot
+from ..registry import JsonValue, snapshot
 from ._format import Message
 
 __all__ = ["function_parts", "plain_object"]

@@ -35,10 +35,9 @@ def detect(document: object) -> MessageFormat:
         MessageFormatError: It is of no known format.
     """
     name = shape_of(document)
-    for known in FORMATS:
-        if known.name == name:
-            return known
-    raise Node(document, "document").wrong(
-        "expected a chat message with 'tool_calls', a Responses object with 'output', an Anthropic message with "
-        "'content' blocks, or a list of {'name', 'arguments'}; name the format if it is one of these"
-    )
+    if name is None:
+        Node(document, "document").refuse(
+            "expected a chat message with 'tool_calls', a Responses object with 'output', an Anthropic message with "
+            "'content' blocks, or a list of {'name', 'arguments'}; name the format if it is one of these"
+        )
+    return next(known for known in FORMATS if known.name == name)

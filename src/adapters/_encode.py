@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import cast
 
 import attrs
 
 from ..errors import NotLosslessError
-from ..registry._json import JsonValue, canonical_text
+from ..registry import canonical_text
 
 __all__ = ["encode"]
 
@@ -19,7 +20,7 @@ _INDENT = "  "
 class _Open:
     """A container that is being written."""
 
-    container: object
+    identity: int
     members: Iterator[tuple[str, str, object]]
     close: str
     at: str = ""
@@ -50,7 +51,7 @@ def encode(document: object, *, pretty: bool = False) -> str:
         member = next(top.members, None)
         if member is None:
             stack.pop()
-            ancestors.discard(id(top.container))
+            ancestors.discard(top.identity)
             if pretty and not top.is_empty:
                 pieces.append("\n" + _INDENT * len(stack))
             pieces.append(top.close)
@@ -70,18 +71,18 @@ def encode(document: object, *, pretty: bool = False) -> str:
 def _begin(value: object, pieces: list[str], stack: list[_Open], ancestors: set[int]) -> None:
     """Write a scalar whole, or open a container."""
     if isinstance(value, Mapping):
-        pieces.append("{")
-        opened = _Open(value, _object_members(cast("Mapping[object, object]", value), stack), "}")
+        members, brackets = _object_members(cast("Mapping[object, object]", value), stack), "{}"
     elif isinstance(value, list | tuple):
-        pieces.append("[")
-        opened = _Open(value, _list_members(cast("list[object]", value)), "]")
+        members, brackets = _list_members(cast("list[object]", value)), "[]"
     else:
         pieces.append(_scalar(value, stack))
         return
-    if id(value) in ancestors:
+    identity = id(cast("object", value))
+    if identity in ancestors:
         raise NotLosslessError(_path(stack), "it contains itself")
-    ancestors.add(id(value))
-    stack.append(opened)
+    ancestors.add(identity)
+    pieces.append(brackets[0])
+    stack.append(_Open(identity, members, brackets[1]))
 
 
 def _object_members(members: Mapping[object, object], stack: list[_Open]) -> Iterator[tuple[str, str, object]]:
@@ -97,8 +98,13 @@ def _list_members(elements: list[object]) -> Iterator[tuple[str, str, object]]:
 
 
 def _scalar(value: object, stack: list[_Open]) -> str:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotLosslessError(_path(stack), f"{value!r} has no JSON form")
+        # Python's own text reads back as the same float; the canonical text makes 1.0 an integer.
+        return float.__repr__(value)
     try:
-        return canonical_text(cast("JsonValue", value))
+        return canonical_text(value)
     except NotLosslessError as error:
         raise NotLosslessError(_path(stack), error.problem) from None
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from ..registry._json import JsonValue
+from ..registry import JsonValue
 from ._images import read_data_url, sniffed, web_url
 
 __all__ = ["FileContent", "foreign_file", "sendable_file"]
@@ -48,10 +48,11 @@ def foreign_file(block: Mapping[str, JsonValue]) -> FileContent | None:
             return _from_file_data(_name(block, "filename"), data)
         case {"type": "input_file", "file_url": str(url)}:
             return FileContent(_name(block, "filename"), url=url)
-        case {"type": "file", "file": {"file_data": str(data), **rest}}:
-            return _from_file_data(_name(rest, "filename"), data)
-        case {"type": "resource", "resource": {"blob": str(data), **rest}}:
-            return FileContent(_name(rest, "uri"), _name(rest, "mimeType"), data)
+        case {"type": "file", "file": {"file_data": str(data)}}:
+            return _from_file_data(_name(block["file"], "filename"), data)
+        case {"type": "resource", "resource": {"blob": str(data)}}:
+            resource = block["resource"]
+            return FileContent(_name(resource, "uri"), _name(resource, "mimeType"), data)
         case _:
             return None
 
@@ -75,6 +76,6 @@ def _from_file_data(name: str, data: str) -> FileContent:
     return FileContent(name, media_type, payload)
 
 
-def _name(block: Mapping[str, JsonValue], key: str) -> str:
-    name = block.get(key)
+def _name(block: JsonValue, key: str) -> str:
+    name = block.get(key) if isinstance(block, Mapping) else None
     return name if isinstance(name, str) else ""

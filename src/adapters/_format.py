@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from ..registry._json import JsonValue
-from ..registry._values import Outcome, ToolCall
-
-if TYPE_CHECKING:
-    from ..registry._scopes import Scope
+from ..registry import JsonValue, Outcome, Scope, ToolCall
 
 __all__ = ["Message", "MessageFormat", "Schemas"]
 
@@ -29,9 +25,11 @@ class MessageFormat(Protocol):
     @property
     def name(self) -> str:
         """Its name, such as ``anthropic``."""
+        ...
 
     def matches(self, document: object) -> bool:
         """Whether the document's outline is this format's; no document matches two formats of ``FORMATS``."""
+        ...
 
     def calls(
         self,
@@ -58,10 +56,9 @@ class MessageFormat(Protocol):
         Raises:
             MessageFormatError: The document has another shape.
         """
+        ...
 
-    def messages(
-        self, outcomes: Iterable[Outcome], *, document: object = None, contexts: bool = True
-    ) -> list[Message]:
+    def messages(self, outcomes: Iterable[Outcome], *, document: object = None, contexts: bool = True) -> list[Message]:
         """Write the messages to append to the history, after the message that asked.
 
         Args:
@@ -76,6 +73,7 @@ class MessageFormat(Protocol):
         Raises:
             MessageFormatError: ``document`` has another shape.
         """
+        ...
 
     def tools(self, schemas: Iterable[Mapping[str, JsonValue]]) -> list[Message]:
         """Write the list of tools for a request.
@@ -83,3 +81,4 @@ class MessageFormat(Protocol):
         Args:
             schemas: What ``registry.schemas()`` returns: objects with ``name``, ``description`` and ``parameters``.
         """
+        ...

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 from urllib.parse import unquote, unquote_to_bytes
 
-from ..registry._content import ImageBlock
-from ..registry._json import JsonValue
+from ..registry import ImageBlock, JsonValue
 
 __all__ = ["anthropic_source", "data_url", "foreign_image", "read_data_url", "sendable_image", "sniffed", "web_url"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import NoReturn, cast
 
 import attrs
 
@@ -43,14 +43,14 @@ class Node:
     @property
     def fields(self) -> Mapping[str, object]:
         """Its members if it is an object, else none."""
-        return cast("Mapping[str, object]", self.value) if isinstance(self.value, Mapping) else {}
+        value = self.value
+        return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
     @property
     def elements(self) -> list[Node]:
         """Its elements if it is a list, else none."""
-        if not isinstance(self.value, list | tuple):
-            return []
-        elements = cast("list[object]", self.value)
+        value = self.value
+        elements = cast("list[object]", value) if isinstance(value, list | tuple) else []
         return [Node(element, f"{self.path}[{index}]") for index, element in enumerate(elements)]
 
     @property
@@ -81,7 +81,7 @@ class Node:
             MessageFormatError: It is not a list, or an element is not an object.
         """
         if not self.is_list:
-            raise self.wrong(remedy)
+            self.refuse(remedy)
         elements = self.elements
         for element in elements:
             element.check_object("expected an object")
@@ -90,7 +90,7 @@ class Node:
     def check_object(self, remedy: str) -> None:
         """Raise ``MessageFormatError`` unless it is an object."""
         if not isinstance(self.value, Mapping):
-            raise self.wrong(remedy)
+            self.refuse(remedy)
 
     def text(self, remedy: str) -> str:
         """Its text.
@@ -99,12 +99,12 @@ class Node:
             MessageFormatError: It is not text.
         """
         if not isinstance(self.value, str):
-            raise self.wrong(remedy)
+            self.refuse(remedy)
         return self.value
 
-    def wrong(self, remedy: str) -> MessageFormatError:
-        """The error that says what is here and what should be."""
-        return MessageFormatError(self.path, _described(self.value), remedy)
+    def refuse(self, remedy: str) -> NoReturn:
+        """Raise the ``MessageFormatError`` that says what is here and what should be."""
+        raise MessageFormatError(self.path, _described(self.value), remedy)
 
 
 def _described(value: object) -> str:

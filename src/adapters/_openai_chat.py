@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import attrs
 
-from ..registry._content import ContentBlock, ImageBlock, OtherBlock
-from ..registry._json import JsonValue
-from ..registry._values import Outcome, ToolCall
+from ..registry import ContentBlock, ImageBlock, JsonValue, OtherBlock, Outcome, Scope, ToolCall
 from ._blocks import context_blocks, held, placeholder
+from ._detached import function_parts, plain_object
 from ._files import FileContent, sendable_file
 from ._format import Message, Schemas
 from ._images import data_url, sendable_image
 from ._node import Node
 from ._reading import CallNode, check_assistant, last_turn, to_tool_calls
 from ._shapes import is_history, shape_of
-from ._detached import function_parts, plain_object
-
-if TYPE_CHECKING:
-    from ..registry._scopes import Scope
 
 __all__ = ["OpenAIChat"]
 
@@ -93,10 +88,10 @@ def _calls_of_document(document: object) -> list[CallNode]:
 def _calls_of_response(response: Node) -> list[CallNode]:
     choices = response.get("choices").objects("expected a list of choices")
     if not choices:
-        raise response.get("choices").wrong("expected at least one choice; the response holds no message")
+        response.get("choices").refuse("expected at least one choice; the response holds no message")
     choice = choices[0]
     if "message" not in choice.fields and "delta" in choice.fields:
-        raise choice.wrong("expected a message; put the chunks of a stream together first")
+        choice.refuse("expected a message; put the chunks of a stream together first")
     return _calls_of_message(choice.get("message"))
 
 
@@ -104,12 +99,12 @@ def _calls_of_message(message: Node) -> list[CallNode]:
     message.check_object("expected an assistant message")
     check_assistant(message)
     if not message.fields.keys() & {"role", "content", "tool_calls", "function_call"}:
-        raise message.wrong("expected an assistant message with 'role', and 'tool_calls' if it asks for any")
+        message.refuse("expected an assistant message with 'role', and 'tool_calls' if it asks for any")
     calls = message.get("tool_calls")
     legacy = message.get("function_call")
     if calls.value is None:
         if legacy.value is not None:
-            raise legacy.wrong("expected 'tool_calls'; send 'tools' in place of the deprecated 'functions'")
+            legacy.refuse("expected 'tool_calls'; send 'tools' in place of the deprecated 'functions'")
         return []
     return _calls_of_list(calls)
 
@@ -157,7 +152,8 @@ def _text_or_attach(block: ContentBlock, outcome: Outcome, attached: list[Messag
     # Each attachment has two parts: a text that says whose it is, and itself.
     label = f"{str(part['type']).removeprefix('input_').removesuffix('_url')} {len(attached) // 2 + 1}"
     whose = f"[{label}, from the result of {outcome.name}, call {outcome.call_id}]"
-    attached += [{"type": "text", "text": whose}, part]
+    attached.append({"type": "text", "text": whose})
+    attached.append(part)
     return f"[{label}: see the user message after the tool results]"
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import attrs
 
-from ..registry._content import ContentBlock, ImageBlock, OtherBlock
-from ..registry._json import JsonValue
-from ..registry._values import Outcome, ToolCall
+from ..registry import ContentBlock, ImageBlock, JsonValue, OtherBlock, Outcome, Scope, ToolCall
 from ._blocks import context_blocks, held, placeholder
 from ._detached import function_parts, plain_object
 from ._errors import MessageFormatError
@@ -19,9 +17,6 @@ from ._images import data_url, sendable_image
 from ._node import Node
 from ._reading import CallNode, to_tool_calls, unanswered
 from ._shapes import shape_of
-
-if TYPE_CHECKING:
-    from ..registry._scopes import Scope
 
 __all__ = ["OpenAIResponses"]
 
@@ -57,9 +52,7 @@ class OpenAIResponses:
         """See ``MessageFormat``. Takes a response, its output items, or a history of items."""
         return to_tool_calls(_calls_of_document(document), agent=agent, lenient=lenient, schemas=schemas)
 
-    def messages(
-        self, outcomes: Iterable[Outcome], *, document: object = None, contexts: bool = True
-    ) -> list[Message]:
+    def messages(self, outcomes: Iterable[Outcome], *, document: object = None, contexts: bool = True) -> list[Message]:
         """See ``MessageFormat``. One item per outcome, then at most one user message."""
         results = list(outcomes)
         calls = [] if document is None else _calls_of_document(document)

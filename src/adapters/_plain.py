@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import attrs
 
-from ..registry._content import block_to_json
-from ..registry._json import JsonValue, snapshot
-from ..registry._values import Failure, Outcome, ToolCall
+from ..registry import Failure, JsonValue, Outcome, Scope, ToolCall, block_to_json, snapshot
 from ._detached import function_parts, plain_object
 from ._format import Message, Schemas
 from ._node import Node
 from ._reading import CallNode, to_tool_calls
 from ._shapes import shape_of
-
-if TYPE_CHECKING:
-    from ..registry._scopes import Scope
 
 __all__ = ["Plain"]
 
@@ -80,7 +75,7 @@ def _call(node: Node) -> CallNode:
     if "arguments" not in node.fields:
         unknown = node.fields.keys() - _KEYS
         if unknown:
-            raise node.wrong("expected 'arguments' where other members than 'id' and 'name' are given")
+            node.refuse("expected 'arguments' where other members than 'id' and 'name' are given")
         arguments = Node({}, arguments.path)
     call_id = node.get("id" if "id" in node.fields else "call_id")
     return CallNode(call_id, node.get("name"), arguments)

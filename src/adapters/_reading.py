@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import attrs
 
-from ..registry._argument_text import parse_argument_text, unwrap_double_encoded
-from ..registry._json import JsonValue
-from ..registry._values import ToolCall
+from ..registry import JsonValue, Scope, ToolCall, parse_argument_text, unwrap_double_encoded
 from ._errors import MessageFormatError
 from ._format import Schemas
 from ._node import Node
-
-if TYPE_CHECKING:
-    from ..registry._scopes import Scope
 
 __all__ = ["CallNode", "check_assistant", "last_turn", "to_tool_calls", "unanswered"]
 
@@ -55,8 +50,8 @@ def to_tool_calls(
         name = node.name.text("expected the tool's name as text")
         label = node.label(place)
         if node.is_freeform:
-            text = node.arguments.text("expected the custom tool's input as text")
-            calls.append(ToolCall(label, name, {"input": text}, agent))
+            freeform = node.arguments.text("expected the custom tool's input as text")
+            calls.append(ToolCall(label, name, {"input": freeform}, agent))
             continue
         raw = cast("JsonValue", node.arguments.value)
         text = raw if isinstance(raw, str) else None
@@ -64,7 +59,7 @@ def to_tool_calls(
         if lenient:
             blank = raw is None or (text is not None and not text.strip())
             schema = (schemas or {}).get(name, _ANY_OBJECT)
-            arguments = {} if blank else unwrap_double_encoded(schema, arguments)
+            arguments = dict[str, JsonValue]() if blank else unwrap_double_encoded(schema, arguments)
         calls.append(ToolCall(label, name, arguments, agent, text))
     return calls
 
@@ -73,7 +68,7 @@ def check_assistant(message: Node) -> None:
     """Raise ``MessageFormatError`` if the message states another role than the assistant's."""
     role = message.get("role")
     if role.value not in (None, "assistant"):
-        raise role.wrong("expected 'assistant': only a message of the model asks for tool calls")
+        role.refuse("expected 'assistant': only a message of the model asks for tool calls")
 
 
 def unanswered(asked: Iterable[str], answered: Iterable[str]) -> list[str]:

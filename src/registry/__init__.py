@@ -1,6 +1,7 @@
 """What may be called, and what the model sees: values, JSON and schemas, tools, scopes and hooks. Never imports trio."""
 
 from ._argument_text import parse_argument_text, unwrap_double_encoded
+from ._canonical import canonical_text
 from ._claims import ANY, EXCLUSIVE, INDEPENDENT, PARALLEL, Claims
 from ._classify import classify
 from ._content import ContentBlock, ImageBlock, OtherBlock, TextBlock, as_content, block_from_json, block_to_json
@@ -36,10 +37,8 @@ from ._json import (
     FrozenList,
     JsonObject,
     JsonValue,
-    canonical_text,
     freeze,
     is_json,
-    json_equal,
     snapshot,
     thaw,
 )
@@ -125,7 +124,6 @@ __all__ = [
     "define_tool",
     "freeze",
     "is_json",
-    "json_equal",
     "parameters_to_json_schema",
     "parse_argument_text",
     "render_as_text",

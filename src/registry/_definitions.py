@@ -11,10 +11,10 @@ from typing import Any, Protocol, TypeAlias, cast
 import attrs
 
 from ..errors import JsonSchemaError, NotLosslessError, RegistrationError, ToolArgsError
+from ._canonical import canonical_text
 from ._claims import Claims
-from ._content import as_content
 from ._context import CallView, RunContext
-from ._json import FrozenDict, JsonValue, canonical_text, freeze, snapshot
+from ._json import FrozenDict, JsonValue, freeze, snapshot
 from ._raw_schema import compile_raw_validator
 from ._schema_check import check_schema
 from ._schema_dsl import parameters_to_json_schema, value_to_json_schema

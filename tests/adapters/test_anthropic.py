@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quiesce.adapters import ANTHROPIC, MessageFormatError, detect
-from quiesce.registry import Failure, ImageBlock, Success, TextBlock, block_from_json
+from quiesce.registry import Failure, ImageBlock, Outcome, Success, TextBlock, block_from_json
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
 
@@ -68,7 +68,9 @@ def test_a_message_without_calls_asks_for_none() -> None:
 
 def test_input_that_is_still_text_is_parsed() -> None:
     """Whoever joins the partial JSON of a stream may pass it on as it is, broken or not."""
-    blocks = [{"type": "tool_use", "id": id_, "name": "f", "input": text} for id_, text in (("a", '{"x":1}'), ("b", "{"))]
+    blocks = [
+        {"type": "tool_use", "id": id_, "name": "f", "input": text} for id_, text in (("a", '{"x":1}'), ("b", "{"))
+    ]
     assert [call.arguments for call in ANTHROPIC.calls(blocks)] == [{"x": 1}, "{"]
 
 
@@ -80,20 +82,20 @@ def test_a_history_whose_calls_are_answered_asks_for_none() -> None:
         ANTHROPIC.calls([message(), {"role": "user", "content": results[:1]}])
 
 
-@pytest.mark.parametrize(
-    ("document", "path"),
-    [
-        ({"role": "assistant", "content": 3}, "message.content"),
-        ({"role": "assistant"}, "message.content"),
-        ({"role": "user", "content": []}, "message.role"),
-        ([{"type": "tool_use", "id": "a", "input": {}}], "content[0].name"),
-        ([{"type": "tool_use", "id": 1, "name": "f", "input": {}}], "content[0].id"),
-        ([{"type": "tool_use", "name": None}], "content[0].name"),
-        ([{"type": "text", "text": "x"}, "y"], "content[1]"),
-        ({"messages": {}}, "request.messages"),
-        (None, "message"),
-    ],
-)
+FAULTS: list[tuple[object, str]] = [
+    ({"role": "assistant", "content": 3}, "message.content"),
+    ({"role": "assistant"}, "message.content"),
+    ({"role": "user", "content": []}, "message.role"),
+    ([{"type": "tool_use", "id": "a", "input": {}}], "content[0].name"),
+    ([{"type": "tool_use", "id": 1, "name": "f", "input": {}}], "content[0].id"),
+    ([{"type": "tool_use", "name": None}], "content[0].name"),
+    ([{"type": "text", "text": "x"}, "y"], "content[1]"),
+    ({"messages": {}}, "request.messages"),
+    (None, "message"),
+]
+
+
+@pytest.mark.parametrize(("document", "path"), FAULTS)
 def test_a_structural_fault_names_its_place(document: object, path: str) -> None:
     """The error says where."""
     with pytest.raises(MessageFormatError) as caught:
@@ -103,7 +105,7 @@ def test_a_structural_fault_names_its_place(document: object, path: str) -> None
 
 def test_results_are_one_user_message(succeeded: Callable[..., Success], failed: Callable[..., Failure]) -> None:
     """All results stand in one user message, in order, and failures say so."""
-    outcomes = [succeeded("toolu_01A", TextBlock("a"), TextBlock("b")), failed("toolu_01B", "no")]
+    outcomes: list[Outcome] = [succeeded("toolu_01A", TextBlock("a"), TextBlock("b")), failed("toolu_01B", "no")]
     assert ANTHROPIC.messages(outcomes) == [
         {
             "role": "user",

@@ -8,25 +8,24 @@ import pytest
 
 from quiesce.adapters import ANTHROPIC, FORMATS, OPENAI_CHAT, OPENAI_RESPONSES, MessageFormatError, detect
 
+KNOWN: list[tuple[object, str]] = [
+    ({"choices": "?"}, "openai-chat"),
+    ({"role": "assistant", "tool_calls": 3}, "openai-chat"),
+    ({"role": "assistant", "content": [{"type": "text", "text": "hi"}]}, "openai-chat"),
+    ({"messages": []}, "openai-chat"),
+    ([{"role": "tool", "tool_call_id": "a", "content": "x"}], "openai-chat"),
+    ({"object": "response", "output": None}, "openai-responses"),
+    ([{"type": "function_call"}], "openai-responses"),
+    ([{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}], "openai-responses"),
+    ({"type": "message", "role": "assistant", "content": [{"type": "text", "text": "hi"}]}, "anthropic"),
+    ([{"type": "text", "text": "hi"}], "anthropic"),
+    ([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}], "anthropic"),
+    ({"calls": None}, "plain"),
+    ([{"type": "tool_call", "name": "f", "args": {}}], "plain"),
+]
 
-@pytest.mark.parametrize(
-    ("document", "name"),
-    [
-        ({"choices": "?"}, "openai-chat"),
-        ({"role": "assistant", "tool_calls": 3}, "openai-chat"),
-        ({"role": "assistant", "content": [{"type": "text", "text": "hi"}]}, "openai-chat"),
-        ({"messages": []}, "openai-chat"),
-        ([{"role": "tool", "tool_call_id": "a", "content": "x"}], "openai-chat"),
-        ({"object": "response", "output": None}, "openai-responses"),
-        ([{"type": "function_call"}], "openai-responses"),
-        ([{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}], "openai-responses"),
-        ({"type": "message", "role": "assistant", "content": [{"type": "text", "text": "hi"}]}, "anthropic"),
-        ([{"type": "text", "text": "hi"}], "anthropic"),
-        ([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}], "anthropic"),
-        ({"calls": None}, "plain"),
-        ([{"type": "tool_call", "name": "f", "args": {}}], "plain"),
-    ],
-)
+
+@pytest.mark.parametrize(("document", "name"), KNOWN)
 def test_the_outline_alone_decides(document: object, name: str) -> None:
     """Exactly one format matches, also where the inside is broken: then that format's error says what."""
     assert detect(document).name == name
@@ -62,4 +61,4 @@ def test_the_error_survives_pickling() -> None:
 def test_the_formats_have_stable_names() -> None:
     """Programs choose a format by name."""
     assert [known.name for known in FORMATS] == ["openai-chat", "openai-responses", "anthropic", "plain"]
-    assert (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC) == FORMATS[:3]
+    assert FORMATS[:3] == (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC)

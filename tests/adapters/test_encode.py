@@ -21,7 +21,7 @@ documents = st.recursive(
 
 
 @given(documents, st.booleans())
-def test_every_document_is_written_and_read_back(document: object, pretty: bool) -> None:  # noqa: FBT001
+def test_every_document_is_written_and_read_back(document: object, pretty: bool) -> None:
     """The text encodes as UTF-8, whatever the strings hold, and means the document."""
     text = encode(document, pretty=pretty)
     assert json.loads(text.encode().decode()) == json.loads(json.dumps(document))
@@ -34,9 +34,8 @@ def test_lone_surrogates_are_escaped_and_all_else_is_kept() -> None:
 
 def test_pretty_text_has_one_member_a_line() -> None:
     """Empty containers stay closed."""
-    assert encode({"a": [1, {}], "b": []}, pretty=True) == (
-        '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}'
-    )
+    document: dict[str, Any] = {"a": [1, {}], "b": []}
+    assert encode(document, pretty=True) == ('{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}')
 
 
 def test_depth_is_no_limit() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quiesce.adapters import OPENAI_CHAT, MessageFormatError, detect
-from quiesce.registry import Failure, ImageBlock, OtherBlock, Success, TextBlock, block_from_json
+from quiesce.registry import Failure, ImageBlock, OtherBlock, Outcome, Success, TextBlock, block_from_json
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
 
@@ -65,7 +65,8 @@ def test_calls_are_read_from_every_form_of_a_message(document: object) -> None:
 
 def test_a_message_without_calls_asks_for_none() -> None:
     """A plain answer, an empty list and a null list are recognised and give no calls."""
-    for extra in ({}, {"tool_calls": None}, {"tool_calls": []}):
+    extras: list[dict[str, Any]] = [{}, {"tool_calls": None}, {"tool_calls": []}]
+    for extra in extras:
         document = {"role": "assistant", "content": "It rains."} | extra
         assert detect(document) is OPENAI_CHAT
         assert OPENAI_CHAT.calls(document) == []
@@ -132,27 +133,27 @@ def test_a_history_whose_calls_are_answered_asks_for_none() -> None:
         OPENAI_CHAT.calls([message(), answers[0]])
 
 
-@pytest.mark.parametrize(
-    ("document", "path"),
-    [
-        ({"role": "assistant", "tool_calls": {}}, "message.tool_calls"),
-        ({"role": "assistant", "tool_calls": ["x"]}, "message.tool_calls[0]"),
-        ({"role": "assistant", "tool_calls": [{"id": "a"}]}, "message.tool_calls[0].function"),
-        ({"role": "assistant", "tool_calls": [{"function": {"name": 3}}]}, "message.tool_calls[0].function.name"),
-        ({"tool_calls": [{"id": 7, "function": {"name": "f"}}]}, "message.tool_calls[0].id"),
-        ({"tool_calls": [{"type": "custom", "custom": {"name": "f"}}]}, "message.tool_calls[0].custom.input"),
-        ({"role": "user", "content": "hi"}, "message.role"),
-        ({"choices": []}, "response.choices"),
-        ({"choices": [{"delta": {"tool_calls": []}}]}, "response.choices[0]"),
-        ({"choices": [{"message": {"tool_calls": 1}}]}, "response.choices[0].message.tool_calls"),
-        ({"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}, "message.function_call"),
-        ([{"function": {}}], "tool_calls[0].function.name"),
-        ([{"role": "assistant", "tool_calls": [{}]}], "messages[0].tool_calls[0].function"),
-        ({"messages": [{"role": "assistant"}, None]}, "request.messages[1]"),
-        ("text", "message"),
-        ({}, "message"),
-    ],
-)
+FAULTS: list[tuple[object, str]] = [
+    ({"role": "assistant", "tool_calls": {}}, "message.tool_calls"),
+    ({"role": "assistant", "tool_calls": ["x"]}, "message.tool_calls[0]"),
+    ({"role": "assistant", "tool_calls": [{"id": "a"}]}, "message.tool_calls[0].function"),
+    ({"role": "assistant", "tool_calls": [{"function": {"name": 3}}]}, "message.tool_calls[0].function.name"),
+    ({"tool_calls": [{"id": 7, "function": {"name": "f"}}]}, "message.tool_calls[0].id"),
+    ({"tool_calls": [{"type": "custom", "custom": {"name": "f"}}]}, "message.tool_calls[0].custom.input"),
+    ({"role": "user", "content": "hi"}, "message.role"),
+    ({"choices": []}, "response.choices"),
+    ({"choices": [{"delta": {"tool_calls": []}}]}, "response.choices[0]"),
+    ({"choices": [{"message": {"tool_calls": 1}}]}, "response.choices[0].message.tool_calls"),
+    ({"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}, "message.function_call"),
+    ([{"function": {}}], "tool_calls[0].function.name"),
+    ([{"role": "assistant", "tool_calls": [{}]}], "messages[0].tool_calls[0].function"),
+    ({"messages": [{"role": "assistant"}, None]}, "request.messages[1]"),
+    ("text", "message"),
+    ({}, "message"),
+]
+
+
+@pytest.mark.parametrize(("document", "path"), FAULTS)
 def test_a_structural_fault_names_its_place(document: object, path: str) -> None:
     """The error says where, what was found, and what to do."""
     with pytest.raises(MessageFormatError) as caught:
@@ -162,11 +163,9 @@ def test_a_structural_fault_names_its_place(document: object, path: str) -> None
     assert caught.value.remedy in str(caught.value)
 
 
-def test_results_are_tool_messages_in_order(
-    succeeded: Callable[..., Success], failed: Callable[..., Failure]
-) -> None:
+def test_results_are_tool_messages_in_order(succeeded: Callable[..., Success], failed: Callable[..., Failure]) -> None:
     """One tool message per outcome, also where ids repeat; several texts are joined by line breaks."""
-    outcomes = [succeeded("c1", TextBlock("a"), TextBlock("b")), failed("c1", "no"), succeeded("c2")]
+    outcomes: list[Outcome] = [succeeded("c1", TextBlock("a"), TextBlock("b")), failed("c1", "no"), succeeded("c2")]
     assert OPENAI_CHAT.messages(outcomes) == [
         {"role": "tool", "tool_call_id": "c1", "content": "a\nb"},
         {"role": "tool", "tool_call_id": "c1", "content": "Error: no"},

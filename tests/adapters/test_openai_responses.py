@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from quiesce.adapters import OPENAI_RESPONSES, MessageFormatError, detect
-from quiesce.registry import Failure, ImageBlock, Success, TextBlock, block_from_json
+from quiesce.adapters import OPENAI_CHAT, OPENAI_RESPONSES, MessageFormatError, detect
+from quiesce.registry import Failure, ImageBlock, Outcome, Success, TextBlock, block_from_json
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
 
@@ -85,18 +85,18 @@ def test_only_the_last_turn_of_a_history_is_run() -> None:
         OPENAI_RESPONSES.calls([*output(), done])
 
 
-@pytest.mark.parametrize(
-    ("document", "path"),
-    [
-        ({"output": {}}, "response.output"),
-        ({"object": "response"}, "response.output"),
-        ({"output": [3]}, "response.output[0]"),
-        ([{"type": "function_call", "call_id": "a"}], "items[0].name"),
-        ([{"type": "function_call", "call_id": [], "name": "f"}], "items[0].call_id"),
-        ([{"type": "custom_tool_call", "call_id": "a", "name": "f", "input": {}}], "items[0].input"),
-        (7, "document"),
-    ],
-)
+FAULTS: list[tuple[object, str]] = [
+    ({"output": {}}, "response.output"),
+    ({"object": "response"}, "response.output"),
+    ({"output": [3]}, "response.output[0]"),
+    ([{"type": "function_call", "call_id": "a"}], "items[0].name"),
+    ([{"type": "function_call", "call_id": [], "name": "f"}], "items[0].call_id"),
+    ([{"type": "custom_tool_call", "call_id": "a", "name": "f", "input": {}}], "items[0].input"),
+    (7, "document"),
+]
+
+
+@pytest.mark.parametrize(("document", "path"), FAULTS)
 def test_a_structural_fault_names_its_place(document: object, path: str) -> None:
     """The error says where."""
     with pytest.raises(MessageFormatError) as caught:
@@ -108,7 +108,7 @@ def test_results_are_output_items_of_the_calls_own_kind(
     succeeded: Callable[..., Success], failed: Callable[..., Failure]
 ) -> None:
     """Given the document, the result of a custom tool has its own type; text alone is a string."""
-    outcomes = [succeeded("call_A", TextBlock("a"), TextBlock("b")), failed("call_B", "no hunk")]
+    outcomes: list[Outcome] = [succeeded("call_A", TextBlock("a"), TextBlock("b")), failed("call_B", "no hunk")]
     assert OPENAI_RESPONSES.messages(outcomes, document=response()) == [
         {"type": "function_call_output", "call_id": "call_A", "output": "a\nb"},
         {"type": "custom_tool_call_output", "call_id": "call_B", "output": "Error: no hunk"},
@@ -145,6 +145,25 @@ def test_images_and_files_stay_in_the_result(succeeded: Callable[..., Success]) 
         {"type": "input_file", "file_id": "file-abc"},
         {"type": "input_text", "text": "[audio content]"},
     ]
+
+
+def test_only_a_pdf_is_sent_as_a_file(succeeded: Callable[..., Success]) -> None:
+    """A file that the API might refuse leaves its name; the type is taken from the bytes where they tell."""
+    archive: dict[str, Any] = {
+        "type": "resource",
+        "resource": {"uri": "x:a.zip", "mimeType": "application/zip", "blob": "UEsDBA=="},
+    }
+    hidden: dict[str, Any] = {"type": "resource", "resource": {"uri": "x:a.pdf", "blob": "JVBERi0xLjQ="}}
+    local: dict[str, Any] = {"type": "input_file", "file_url": "file:///a.pdf", "filename": "a.pdf"}
+    notes: dict[str, Any] = {"type": "resource", "resource": {"uri": "x:notes", "text": "remember"}}
+    outcome = succeeded("c", *(block_from_json(block) for block in (archive, hidden, notes)))
+    assert OPENAI_RESPONSES.messages([outcome])[0]["output"] == [
+        {"type": "input_text", "text": "[resource content: x:a.zip]"},
+        {"type": "input_file", "filename": "x:a.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjQ="},
+        {"type": "input_text", "text": "remember"},
+    ]
+    chat = OPENAI_CHAT.messages([succeeded("c", block_from_json(local))])
+    assert chat == [{"role": "tool", "tool_call_id": "c", "content": "[input_file content: a.pdf]"}]
 
 
 def test_contexts_follow_the_results_as_a_user_message(succeeded: Callable[..., Success]) -> None:

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from quiesce.adapters import PLAIN, MessageFormatError, detect
-from quiesce.registry import Failure, ImageBlock, Success, TextBlock
+from quiesce.registry import Failure, ImageBlock, Outcome, Success, TextBlock
 
 CALLS: list[dict[str, Any]] = [
     {"name": "read_file", "arguments": {"path": "/etc/hosts"}},
@@ -31,7 +31,7 @@ def test_calls_are_read_from_a_list_or_an_object(document: object) -> None:
 
 def test_the_id_may_be_called_call_id() -> None:
     """As ``ToolCall`` calls it."""
-    assert PLAIN.calls([{"call_id": "x", "name": "f", "arguments": {}}])[0].call_id == "x"
+    assert PLAIN.calls([{"call_id": "x", "name": "stop"}])[0].call_id == "x"
 
 
 def test_an_empty_list_asks_for_no_calls() -> None:
@@ -46,17 +46,17 @@ def test_arguments_under_another_name_are_not_taken_for_none() -> None:
         PLAIN.calls([{"name": "delete", "args": {"path": "x"}}])
 
 
-@pytest.mark.parametrize(
-    ("document", "path"),
-    [
-        ({"calls": 1}, "document.calls"),
-        ({"calls": [[]]}, "document.calls[0]"),
-        ({}, "document.calls"),
-        ([{"arguments": {}}], "calls[0].name"),
-        ([{"name": "a", "id": 3}], "calls[0].id"),
-        (True, "document.calls"),
-    ],
-)
+FAULTS: list[tuple[object, str]] = [
+    ({"calls": 1}, "document.calls"),
+    ({"calls": [[]]}, "document.calls[0]"),
+    ({}, "document.calls"),
+    ([{"arguments": {}}], "calls[0].name"),
+    ([{"name": "a", "id": 3}], "calls[0].id"),
+    (True, "document.calls"),
+]
+
+
+@pytest.mark.parametrize(("document", "path"), FAULTS)
 def test_a_structural_fault_names_its_place(document: object, path: str) -> None:
     """The error says where."""
     with pytest.raises(MessageFormatError) as caught:
@@ -69,7 +69,8 @@ def test_results_say_all_that_a_program_wants(
 ) -> None:
     """Value, code and effect stand beside the content, the late value of a cancelled call never."""
     denied = attrs.evolve(failed("b", "no"), denied_by="guard", late_value="secret")
-    outcomes = [succeeded("a", TextBlock("x"), ImageBlock("image/png", "AAAA"), contexts=("c",)), denied]
+    success = succeeded("a", TextBlock("x"), ImageBlock("image/png", "AAAA"), contexts=("c",))
+    outcomes: list[Outcome] = [success, denied]
     assert PLAIN.messages(outcomes) == [
         {
             "id": "a",

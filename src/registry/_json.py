@@ -1,0 +1,263 @@
+"""Lossless JSON values: checked, copied and frozen.
+
+A value is lossless when it is built of exactly ``None``, ``bool``, ``int``, ``float``, ``str``, ``list`` and ``dict`` with
+string keys, holds no NaN, infinity or negative zero, and does not contain itself. The frozen containers made here count
+too. Source: ``spec/behaviour.md`` B1; any ``int`` is lossless (``docs/design.md`` section 5).
+
+Every walk has two forms. The fast one recurses over at most ``_LEVELS`` levels and knows no more than "not here"; whatever
+it gives up on (depth, cycles, faults) is walked again by the slow one, which keeps its own stack and names the fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final, NoReturn, TypeAlias, cast, final
+
+from ..errors import NotLosslessError
+from ._json_text import canonical_text, json_equal
+from ._json_walk import Forms, copy_slowly, is_lossless_float
+
+__all__ = [
+    "FrozenDict",
+    "FrozenList",
+    "JsonObject",
+    "JsonValue",
+    "canonical_text",
+    "freeze",
+    "is_json",
+    "json_equal",
+    "snapshot",
+    "thaw",
+]
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+JsonObject: TypeAlias = "dict[str, JsonValue]"
+
+
+@final
+class FrozenDict(dict[str, JsonValue]):
+    """A JSON object that cannot change, at any depth.
+
+    It is equal to, and usable wherever, a plain ``dict`` is. Whatever would change it raises ``TypeError``. What copies it
+    (``copy.copy``, ``copy()``, ``|``) gives a plain ``dict`` of the same, still frozen, values; ``copy.deepcopy`` and
+    ``thaw`` give plain mutable values all the way down. A pickle of it comes back frozen.
+
+    Args:
+        source: What ``dict`` takes.
+        **entries: Further entries.
+
+    Raises:
+        NotLosslessError: It is not lossless JSON.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, source: Any = (), /, **entries: JsonValue) -> FrozenDict:
+        return cast("FrozenDict", freeze(dict(source, **entries)))
+
+    def __init__(self, source: Any = (), /, **entries: JsonValue) -> None:
+        pass  # __new__ has filled it; dict's own would fill it again, also when called later
+
+    def __copy__(self) -> dict[str, JsonValue]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: object) -> JsonValue:
+        return snapshot(self)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[[JsonValue], JsonValue], tuple[JsonValue]]:
+        return freeze, (snapshot(self),)
+
+
+@final
+class FrozenList(list[JsonValue]):
+    """A JSON array that cannot change, at any depth; see ``FrozenDict``.
+
+    Args:
+        source: The items.
+
+    Raises:
+        NotLosslessError: It is not lossless JSON.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, source: Iterable[JsonValue] = (), /) -> FrozenList:
+        return cast("FrozenList", freeze(list(source)))
+
+    def __init__(self, source: Iterable[JsonValue] = (), /) -> None:
+        pass  # as in FrozenDict
+
+    def __copy__(self) -> list[JsonValue]:
+        return list(self)
+
+    def __deepcopy__(self, memo: object) -> JsonValue:
+        return snapshot(self)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[[JsonValue], JsonValue], tuple[JsonValue]]:
+        return freeze, (snapshot(self),)
+
+
+def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
+    kind = "object" if isinstance(self, dict) else "array"
+    msg = f"this JSON {kind} is frozen and cannot be changed; quiesce.registry.thaw(value) makes a copy that can"
+    raise TypeError(msg)
+
+
+# Set from outside the classes: in their bodies each would be an override with a wrong signature.
+for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
+    setattr(FrozenDict, _name, _refuse)
+for _name in (
+    *("__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "clear", "extend", "insert", "pop", "remove"),
+    *("reverse", "sort"),
+):
+    setattr(FrozenList, _name, _refuse)
+
+
+def snapshot(value: object) -> JsonValue:
+    """A detached copy in plain ``dict`` and ``list``, if the value is lossless JSON.
+
+    Args:
+        value: Anything. A part that is reachable twice is copied twice.
+
+    Raises:
+        NotLosslessError: It is not lossless JSON; the error names the first such part in walk order.
+
+    Source: ``spec/behaviour.md`` B1.4.
+    """
+    try:
+        return _snapshot_fast(value, _LEVELS)
+    except (_GiveUpError, RecursionError):
+        return copy_slowly(value, _ATOMS, _PLAIN_FORMS)
+
+
+def freeze(value: object) -> JsonValue:
+    """A detached copy that cannot change, made of ``FrozenDict`` and ``FrozenList``, if the value is lossless JSON.
+
+    Args:
+        value: Anything. What is frozen already is not copied.
+
+    Raises:
+        NotLosslessError: It is not lossless JSON; the error names the first such part in walk order.
+
+    Source: ``spec/behaviour.md`` 0.2.1.
+    """
+    try:
+        return _freeze_fast(value, _LEVELS)
+    except (_GiveUpError, RecursionError):
+        return copy_slowly(value, _FROZEN_ATOMS, _FROZEN_FORMS)
+
+
+def thaw(value: JsonValue) -> JsonValue:
+    """A copy of a frozen (or any lossless) value that may be changed at every depth: ``snapshot`` by its purpose."""
+    return snapshot(value)
+
+
+def is_json(value: object) -> bool:
+    """Whether ``snapshot`` would accept the value.
+
+    Source: ``spec/behaviour.md`` B1.7.
+    """
+    try:
+        return _is_json_fast(value, _LEVELS)
+    except (_GiveUpError, RecursionError):
+        pass
+    try:
+        copy_slowly(value, _FROZEN_ATOMS, _PLAIN_FORMS)
+    except NotLosslessError:
+        return False
+    return True
+
+
+# How many levels the fast walks recurse: enough for almost every value, and at two Python frames a level a small part
+# of the default recursion limit. A caller who is close to that limit gets a RecursionError, and the slow walk.
+_LEVELS: Final = 64
+
+
+class _GiveUpError(Exception):
+    """The fast walk cannot answer."""
+
+
+_ATOMS: Final = frozenset({bool, int, str, type(None)})
+_FROZEN_ATOMS: Final = _ATOMS | {FrozenDict, FrozenList}
+_KEYS: Final = frozenset({str})
+
+
+def _frozen_dict(items: dict[str, JsonValue]) -> FrozenDict:
+    made = cast("FrozenDict", dict.__new__(FrozenDict))
+    dict.update(made, items)
+    return made
+
+
+def _frozen_list(items: list[JsonValue]) -> FrozenList:
+    made = cast("FrozenList", list.__new__(FrozenList))
+    list.extend(made, items)
+    return made
+
+
+def _snapshot_fast(value: Any, levels: int) -> JsonValue:
+    kind = type(value)
+    if kind in _ATOMS or (kind is float and is_lossless_float(value)):
+        return cast("JsonValue", value)
+    if not levels:
+        raise _GiveUpError
+    if kind is dict or kind is FrozenDict:
+        if not _KEYS.issuperset(map(type, value)):
+            raise _GiveUpError
+        if _ATOMS.issuperset(map(type, value.values())):
+            return dict(value)
+        levels -= 1
+        return {key: item if type(item) in _ATOMS else _snapshot_fast(item, levels) for key, item in value.items()}
+    if kind is list or kind is FrozenList:
+        if _ATOMS.issuperset(map(type, value)):
+            return list(value)
+        levels -= 1
+        return [item if type(item) in _ATOMS else _snapshot_fast(item, levels) for item in value]
+    raise _GiveUpError
+
+
+def _freeze_fast(value: Any, levels: int) -> JsonValue:
+    kind = type(value)
+    if kind in _FROZEN_ATOMS or (kind is float and is_lossless_float(value)):
+        return cast("JsonValue", value)
+    if not levels:
+        raise _GiveUpError
+    if kind is dict:
+        if not _KEYS.issuperset(map(type, value)):
+            raise _GiveUpError
+        if _FROZEN_ATOMS.issuperset(map(type, value.values())):
+            return _frozen_dict(value)
+        levels -= 1
+        return _frozen_dict(
+            {k: v if type(v) in _FROZEN_ATOMS else _freeze_fast(v, levels) for k, v in value.items()}
+        )
+    if kind is list:
+        if _FROZEN_ATOMS.issuperset(map(type, value)):
+            return _frozen_list(value)
+        levels -= 1
+        return _frozen_list([v if type(v) in _FROZEN_ATOMS else _freeze_fast(v, levels) for v in value])
+    raise _GiveUpError
+
+
+def _is_json_fast(value: Any, levels: int) -> bool:
+    kind = type(value)
+    if kind in _FROZEN_ATOMS:
+        return True
+    if kind is float:
+        return is_lossless_float(value)
+    if kind is dict:
+        if not _KEYS.issuperset(map(type, value)):
+            return False
+        items = value.values()
+    elif kind is list:
+        items = value
+    else:
+        return False
+    if not levels:
+        raise _GiveUpError
+    levels -= 1
+    return all(type(item) in _FROZEN_ATOMS or _is_json_fast(item, levels) for item in items)
+
+
+_PLAIN_FORMS: Final[Forms] = {dict: dict, list: list, FrozenDict: dict, FrozenList: list}
+_FROZEN_FORMS: Final[Forms] = {dict: partial(dict.__new__, FrozenDict), list: partial(list.__new__, FrozenList)}

@@ -1,0 +1,135 @@
+"""What the tests of the built-in tools share: calling a tool, waiting for a process, and looking for leftovers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from quiesce.registry import Arguments, ErrorInfo, Failure, JsonValue, Success, TextBlock, ToolDefinition, freeze
+from quiesce.tools._process import Command, Completed, run_command
+
+GRACE = 0.1
+"""Seconds of grace in these tests: short, since some of the commands use it up."""
+
+
+@attrs.frozen
+class Called:
+    """What a call of a tool gave: its value, its text, its metadata, and the card made from them."""
+
+    value: Any
+    text: str
+    meta: Any
+    card: Any
+
+
+CallTool = Callable[..., Awaitable[Called]]
+RunBash = Callable[..., Awaitable[Completed]]
+
+
+@pytest.fixture
+def call_tool() -> CallTool:
+    """Calls a tool as the pipeline does, and checks its arguments and value: ``await run(bash, command="ls")``."""
+
+    async def call(definition: ToolDefinition, **given: JsonValue) -> Called:
+        arguments = cast("Arguments", freeze(given))
+        assert definition.check_arguments(arguments) == []
+        value = freeze(cast("JsonValue", await cast("Awaitable[object]", definition.bind(arguments, None)())))
+        assert definition.check_value(value) == []
+        text = definition.output.render(arguments, value)
+        assert isinstance(text, str)
+        project, present = definition.output.presentation_meta, definition.present_result
+        assert project is not None
+        assert present is not None
+        meta = freeze(project(arguments, value))
+        outcome = Success("c1", definition.name, 0, value, (TextBlock(text),), meta)
+        return Called(value, text, meta, present(arguments, outcome))
+
+    return call
+
+
+@pytest.fixture
+def failed() -> Callable[[str], Failure]:
+    """Make the failure of a call that has this message."""
+    return lambda message: Failure("c1", "t", 0, ErrorInfo(message, "ToolError"), (TextBlock(f"Error: {message}"),))
+
+
+@pytest.fixture
+def run_bash(tmp_path: Path) -> RunBash:
+    """Runs a script under ``run_command``; options are the grace, the timeout and the limits."""
+
+    async def run(script: str, *, grace: float = GRACE, **options: Any) -> Completed:
+        timeout = options.pop("timeout", float("inf"))
+        limits = {"stdout_limit": 64_000, "stderr_limit": 64_000} | options
+        command = Command(("bash", "-c", "--", script), str(tmp_path), dict(os.environ), **limits)
+        return await run_command(command, grace=grace, timeout=timeout)
+
+    return run
+
+
+@pytest.fixture
+def signal_from(tmp_path: Path) -> Callable[[str], Callable[[], Awaitable[str]]]:
+    """Make a FIFO of this name in the working folder; awaiting the result waits until a process has written to it."""
+
+    def make(name: str) -> Callable[[], Awaitable[str]]:
+        os.mkfifo(tmp_path / name)
+        return trio.Path(tmp_path / name).read_text
+
+    return make
+
+
+@pytest.fixture
+def running_clock() -> trio.testing.MockClock:
+    """Trio's clock at the pace of real time, which can also jump."""
+    return trio.testing.MockClock(rate=1.0)
+
+
+@pytest.fixture
+def ripgrep_path() -> Path:
+    """The real ripgrep, which the ``search`` extra installs."""
+    found = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg")
+    if found is None:
+        pytest.skip("ripgrep is not installed")
+    return Path(found)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test leaves a file descriptor open or a process alive that inherited this test's environment."""
+    nonce = f"{uuid.uuid4()}"
+    monkeypatch.setenv("QUIET_TEST_NONCE", nonce)
+    before = _descriptors()
+    yield
+    assert _processes_with(nonce) == []
+    assert _descriptors() - before == set()
+
+
+def _descriptors() -> set[tuple[str, str]]:
+    found: set[tuple[str, str]] = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            found.add((entry.name, str(entry.readlink())))
+        except FileNotFoundError:  # the one that lists the folder
+            continue
+    return found
+
+
+def _processes_with(nonce: str) -> list[str]:
+    """The processes alive that have ``nonce`` in their environment; a zombie has none any more."""
+    found: list[str] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdecimal() and nonce.encode() in (entry / "environ").read_bytes():
+                found.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()!r}")
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
