@@ -1,72 +1,109 @@
-"""One JSON text for each value: compact, readable by every encoder, never crashing one.
+"""One JSON text for each value: compact, readable by every encoder, never crashing one; and equality of values.
 
-Source: ``spec/behaviour.md`` 0.4.5, 0.4.6.
+Source: ``spec/behaviour.md`` 0.4.1, 0.4.5, 0.4.6.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from typing import cast
+from json.encoder import encode_basestring
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import NotLosslessError
-from ._json import JsonValue
-from ._json_kinds import is_array, is_object
 
-__all__ = ["canonical_text", "number_text"]
+if TYPE_CHECKING:
+    from ._json import JsonValue
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_MOST_PLAIN_DIGITS = 21
-_MOST_LEADING_ZEROS = 6
+__all__ = ["canonical_text", "json_equal", "number_text"]
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_MOST_PLAIN_DIGITS: Final = 21
+_MOST_LEADING_ZEROS: Final = 6
+_LEVELS: Final = 64
+"""How many levels the fast writer recurses; deeper values are written from the start with an explicit stack."""
+
+
+class _GiveUpError(Exception):
+    """The fast writer cannot write the value."""
 
 
 def canonical_text(value: JsonValue) -> str:
-    """The compact JSON text: non-ASCII raw, lone surrogates escaped, integral floats as integers. Iterative.
+    """The compact JSON text: non-ASCII raw, lone surrogates escaped, numbers as ECMAScript prints them, ints exactly.
+
+    Args:
+        value: Lossless JSON of any depth; frozen containers too.
 
     Raises:
         NotLosslessError: A part is not JSON.
     """
+    try:
+        text = _write_fast(value, _LEVELS)
+    except (_GiveUpError, RecursionError):
+        text = _write_slowly(value)
+    # encode_basestring leaves lone surrogates raw, which no UTF-8 encoder takes.
+    return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _write_fast(value: Any, levels: int) -> str:
+    kind = type(value)
+    if kind is str:
+        return encode_basestring(value)
+    if kind is bool or kind is int or kind is float or value is None:
+        return _scalar_text(value)
+    if not levels:
+        raise _GiveUpError
+    levels -= 1
+    if isinstance(value, dict):
+        return f"{{{','.join([f'{_key_text(key)}:{_write_fast(item, levels)}' for key, item in value.items()])}}}"
+    if isinstance(value, list):
+        return f"[{','.join([_write_fast(item, levels) for item in value])}]"
+    raise _GiveUpError
+
+
+def _write_slowly(value: JsonValue) -> str:
     parts: list[str] = []
     # Each frame is what is left of a container, and its closing bracket.
-    stack: list[tuple[Iterator[tuple[str, JsonValue]], str]] = []
-    _open(value, parts, stack)
-    while stack:
-        left, closing = stack[-1]
-        try:
-            prefix, item = next(left)
-        except StopIteration:
-            stack.pop()
-            parts.append(closing)
-            continue
-        parts.append(prefix)
-        _open(item, parts, stack)
-    return "".join(parts)
+    stack: list[tuple[Iterator[tuple[str, Any]], str]] = []
+    prefix, item = "", value
+    while True:
+        if isinstance(item, dict):
+            parts.append(prefix + "{")
+            stack.append((_members(item), "}"))
+        elif isinstance(item, list):
+            parts.append(prefix + "[")
+            stack.append((_elements(item), "]"))
+        else:
+            parts.append(prefix + _scalar_text(item))
+        while stack:
+            following = next(stack[-1][0], None)
+            if following is not None:
+                prefix, item = following
+                break
+            parts.append(stack.pop()[1])
+        else:
+            return "".join(parts)
 
 
-def _open(value: JsonValue, parts: list[str], stack: list[tuple[Iterator[tuple[str, JsonValue]], str]]) -> None:
-    if is_object(value):
-        parts.append("{")
-        stack.append((_members(value), "}"))
-    elif is_array(value):
-        parts.append("[")
-        stack.append((_elements(value), "]"))
-    else:
-        parts.append(_scalar_text(value))
-
-
-def _members(value: dict[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+def _members(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     comma = ""
     for key, item in value.items():
-        yield f"{comma}{_string_text(key)}:", item
+        yield f"{comma}{_key_text(key)}:", item
         comma = ","
 
 
-def _elements(value: list[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+def _elements(value: list[Any]) -> Iterator[tuple[str, Any]]:
     comma = ""
     for item in value:
         yield comma, item
         comma = ","
+
+
+def _key_text(key: object) -> str:
+    if isinstance(key, str):
+        return encode_basestring(key)
+    raise NotLosslessError("", f"the key {key!r:.80} is not a string")
 
 
 def _scalar_text(value: object) -> str:
@@ -75,23 +112,24 @@ def _scalar_text(value: object) -> str:
     if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, str):
-        return _string_text(value)
+        return encode_basestring(value)
     if isinstance(value, int | float):
         return number_text(value)
     raise NotLosslessError("", f"a value of type {type(value).__qualname__} is not JSON")
 
 
-def _string_text(text: str) -> str:
-    # json.dumps escapes what JSON must, and leaves lone surrogates raw, which no UTF-8 encoder takes.
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", json.dumps(text, ensure_ascii=False))
-
-
 def number_text(value: float) -> str:
-    """A number as ECMAScript prints it: ``1e-7``, ``100``, ``100000000000000000000``; an ``int`` exactly."""
+    """A number as ECMAScript prints it: ``1e-7``, ``100``, ``100000000000000000000``; an ``int`` exactly.
+
+    Raises:
+        NotLosslessError: It is not finite.
+    """
     if isinstance(value, int):
         return _int_text(value)
     if value == 0:
         return "0"
+    if not isfinite(value):
+        raise NotLosslessError("", f"{value!r} is not a JSON number")
     sign = "-" if value < 0 else ""
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
@@ -115,15 +153,48 @@ def _place_point(digits: str, point: int) -> str:
 
 
 def _int_text(value: int) -> str:
-    """The digits of an integer of any size; ``str`` refuses more than 4,300 of them."""
+    """The digits of an integer of any size; ``int`` itself refuses to write more than 4,300 of them."""
     try:
-        return str(value)
+        return int.__repr__(value)
     except ValueError:
         pass
     sign, value = ("-", -value) if value < 0 else ("", value)
     chunks: list[str] = []
-    base = cast("int", 10**4000)
+    base: int = 10**4000
     while value:
         value, chunk = divmod(value, base)
         chunks.append(str(chunk).rjust(4000, "0"))
     return sign + "".join(reversed(chunks)).lstrip("0")
+
+
+def json_equal(one: object, other: object) -> bool:
+    """Whether two values are the same JSON: ``1`` is ``1.0``, ``True`` is not ``1``, the order of keys does not matter.
+
+    Args:
+        one: A value of any depth; a frozen container is the same as a plain one.
+        other: Another. What is not JSON equals nothing but itself.
+    """
+    pairs: list[tuple[Any, Any]] = [(one, other)]
+    while pairs:
+        a, b = pairs.pop()
+        if a is b:
+            continue
+        if isinstance(a, dict) and isinstance(b, dict):
+            if a.keys() != b.keys():
+                return False
+            pairs.extend((item, b[key]) for key, item in a.items())
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
+                return False
+            pairs.extend(zip(a, b, strict=True))
+        elif not _scalars_equal(a, b):
+            return False
+    return True
+
+
+def _scalars_equal(one: object, other: object) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool):
+        return False  # equal booleans are identical
+    if isinstance(one, int | float):
+        return isinstance(other, int | float) and one == other
+    return isinstance(one, str) and isinstance(other, str) and one == other

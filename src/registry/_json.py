@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, NoReturn, TypeAlias, cast, final
 
 from ..errors import NotLosslessError
-from ._json_text import canonical_text, json_equal
+from ._canonical import canonical_text, json_equal
 from ._json_walk import Forms, copy_slowly, is_lossless_float
 
 __all__ = [
@@ -169,8 +169,8 @@ def is_json(value: object) -> bool:
     return True
 
 
-# How many levels the fast walks recurse: enough for almost every value, and at two Python frames a level a small part
-# of the default recursion limit. A caller who is close to that limit gets a RecursionError, and the slow walk.
+# How many levels the fast walks recurse: enough for almost every value, and a small part of the default recursion limit.
+# A caller who is close to that limit gets a RecursionError in here, and so the slow walk.
 _LEVELS: Final = 64
 
 
@@ -180,63 +180,71 @@ class _GiveUpError(Exception):
 
 _ATOMS: Final = frozenset({bool, int, str, type(None)})
 _FROZEN_ATOMS: Final = _ATOMS | {FrozenDict, FrozenList}
-_KEYS: Final = frozenset({str})
 
 
 def _frozen_dict(items: dict[str, JsonValue]) -> FrozenDict:
-    made = cast("FrozenDict", dict.__new__(FrozenDict))
-    dict.update(made, items)
+    made = _new_dict(FrozenDict)
+    _fill_dict(made, items)
     return made
 
 
 def _frozen_list(items: list[JsonValue]) -> FrozenList:
-    made = cast("FrozenList", list.__new__(FrozenList))
-    list.extend(made, items)
+    made = _new_list(FrozenList)
+    _fill_list(made, items)
     return made
 
 
-def _snapshot_fast(value: Any, levels: int) -> JsonValue:
-    kind = type(value)
-    if kind in _ATOMS or (kind is float and is_lossless_float(value)):
-        return cast("JsonValue", value)
-    if not levels:
-        raise _GiveUpError
-    if kind is dict or kind is FrozenDict:
-        if not _KEYS.issuperset(map(type, value)):
-            raise _GiveUpError
-        if _ATOMS.issuperset(map(type, value.values())):
-            return dict(value)
-        levels -= 1
-        return {key: item if type(item) in _ATOMS else _snapshot_fast(item, levels) for key, item in value.items()}
-    if kind is list or kind is FrozenList:
-        if _ATOMS.issuperset(map(type, value)):
-            return list(value)
-        levels -= 1
-        return [item if type(item) in _ATOMS else _snapshot_fast(item, levels) for item in value]
-    raise _GiveUpError
+# The base classes' own methods, which the frozen classes refuse under the same names.
+_new_dict: Final[Callable[[type[FrozenDict]], FrozenDict]] = dict.__new__
+_new_list: Final[Callable[[type[FrozenList]], FrozenList]] = list.__new__
+_fill_dict: Final[Callable[[FrozenDict, dict[str, JsonValue]], None]] = dict.update
+_fill_list: Final[Callable[[FrozenList, list[JsonValue]], None]] = list.extend
+_set_key: Final[Callable[[Any, str, JsonValue], None]] = dict.__setitem__
+_set_item: Final[Callable[[Any, int, JsonValue], None]] = list.__setitem__
 
 
-def _freeze_fast(value: Any, levels: int) -> JsonValue:
-    kind = type(value)
-    if kind in _FROZEN_ATOMS or (kind is float and is_lossless_float(value)):
-        return cast("JsonValue", value)
-    if not levels:
-        raise _GiveUpError
-    if kind is dict:
-        if not _KEYS.issuperset(map(type, value)):
+def _fast_copier(
+    atoms: frozenset[type], forms: dict[type, Callable[[Any], Any]]
+) -> Callable[[Any, int], Any]:
+    """Make a fast copier.
+
+    Args:
+        atoms: The types whose values are kept as they are.
+        forms: By type of container, what copies one such container, its parts as they are.
+
+    Returns:
+        A function of a value and the levels it may recurse, which returns the copy or raises ``_GiveUpError``.
+    """
+
+    def copy(value: Any, levels: int) -> Any:
+        kind = type(value)
+        form = forms.get(kind)
+        if form is None:
+            if kind in atoms or (kind is float and is_lossless_float(value)):
+                return value
             raise _GiveUpError
-        if _FROZEN_ATOMS.issuperset(map(type, value.values())):
-            return _frozen_dict(value)
+        if not levels:
+            raise _GiveUpError
         levels -= 1
-        return _frozen_dict(
-            {k: v if type(v) in _FROZEN_ATOMS else _freeze_fast(v, levels) for k, v in value.items()}
-        )
-    if kind is list:
-        if _FROZEN_ATOMS.issuperset(map(type, value)):
-            return _frozen_list(value)
-        levels -= 1
-        return _frozen_list([v if type(v) in _FROZEN_ATOMS else _freeze_fast(v, levels) for v in value])
-    raise _GiveUpError
+        # The parts are looked at in the copy, which no other thread can change.
+        copied = form(value)
+        if isinstance(copied, dict):
+            for key, item in copied.items():
+                if type(key) is not str:
+                    raise _GiveUpError
+                if type(item) not in atoms:
+                    _set_key(copied, key, copy(item, levels))
+        else:
+            for index, item in enumerate(copied):
+                if type(item) not in atoms:
+                    _set_item(copied, index, copy(item, levels))
+        return copied
+
+    return copy
+
+
+_snapshot_fast: Final = _fast_copier(_ATOMS, {dict: dict, list: list, FrozenDict: dict, FrozenList: list})
+_freeze_fast: Final = _fast_copier(_FROZEN_ATOMS, {dict: _frozen_dict, list: _frozen_list})
 
 
 def _is_json_fast(value: Any, levels: int) -> bool:
@@ -245,18 +253,20 @@ def _is_json_fast(value: Any, levels: int) -> bool:
         return True
     if kind is float:
         return is_lossless_float(value)
-    if kind is dict:
-        if not _KEYS.issuperset(map(type, value)):
-            return False
-        items = value.values()
-    elif kind is list:
-        items = value
-    else:
+    if kind is not dict and kind is not list:
         return False
     if not levels:
         raise _GiveUpError
     levels -= 1
-    return all(type(item) in _FROZEN_ATOMS or _is_json_fast(item, levels) for item in items)
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str or not (type(item) in _FROZEN_ATOMS or _is_json_fast(item, levels)):
+                return False
+        return True
+    for item in value:
+        if type(item) not in _FROZEN_ATOMS and not _is_json_fast(item, levels):
+            return False
+    return True
 
 
 _PLAIN_FORMS: Final[Forms] = {dict: dict, list: list, FrozenDict: dict, FrozenList: list}

@@ -32,7 +32,7 @@ def registry_with(**bodies: Callable[..., Awaitable[object]]) -> Registry:
     registry = Registry()
     for name, body in bodies.items():
         registry.register(
-            define_tool(name, description="d", parameters={}, output=Output({}), execute=body, claims=PARALLEL)
+            define_tool(name, description="d", parameters={}, output=Output({"type": "json"}), execute=body, claims=PARALLEL)
         )
     return registry
 
