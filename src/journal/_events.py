@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_origin
 
 import attrs
 import cattrs
@@ -21,6 +21,7 @@ __all__ = [
     "event_to_json",
 ]
 
+Json: TypeAlias = Annotated[JsonValue, "checked and frozen before it gets here, and kept as it is"]
 Durability: TypeAlias = Literal["settled", "dispatch"]
 BatchStatus: TypeAlias = Literal["completed", "cancelled", "drained", "interrupted", "fault"]
 
@@ -39,7 +40,7 @@ class CallRequest:
     index: int
     call_id: str
     name: str
-    arguments: JsonValue
+    arguments: Json
 
 
 @attrs.frozen
@@ -122,14 +123,14 @@ class ToolResult:
     call_id: str
     name: str
     is_error: bool
-    content: tuple[JsonValue, ...]
+    content: tuple[Json, ...]
     effect: Effect
-    value: JsonValue
+    value: Json
     error: ErrorInfo | None
     denied_by: DeniedBy | None
-    late_value: JsonValue
-    meta: JsonValue
-    contexts: tuple[JsonValue, ...]
+    late_value: Json
+    meta: Json
+    contexts: tuple[Json, ...]
     concludes_turn: bool
     parent: str | None
     root: str
@@ -166,10 +167,13 @@ _KINDS: Mapping[str, type[Event]] = {kind.type: kind for kind in (BatchStart, To
 
 def _make_converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True, unstruct_collection_overrides={tuple: list})
-    # JSON inside events is kept as it is: it was checked and frozen before it got there.
-    converter.register_structure_hook_func(lambda kind: kind is JsonValue, lambda value, _: value)
-    converter.register_unstructure_hook_func(lambda kind: kind is JsonValue, lambda value: value)
+    converter.register_structure_hook_func(_is_json, lambda value, _: value)
+    converter.register_unstructure_hook_func(_is_json, lambda value: value)
     return converter
+
+
+def _is_json(kind: Any) -> bool:
+    return get_origin(kind) is Annotated and kind.__metadata__ == Json.__metadata__  # type: ignore[attr-defined]
 
 
 _converter = _make_converter()

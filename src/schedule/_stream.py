@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 
 import trio
@@ -20,9 +20,9 @@ __all__ = ["OutcomeStream"]
 class OutcomeStream:
     """The outcomes of ``Runtime.stream``: ``async for outcome in stream``, best inside ``async with stream:``.
 
-    Calls are taken from their iterable as room allows, so it may be long or endless. Leaving the ``async with`` block,
-    or the loop by an exception of its own wait, cancels what is still running and settles it; a loop that is left by
-    ``break`` without the block settles when the generator behind it is closed, at the latest with the runtime.
+    Calls are taken from their iterable as room allows, so it may be long or endless. Leaving the ``async with`` block
+    cancels what is still running and settles it; so does a cancel that meets the loop while it waits for an outcome. A
+    loop without the block that is left early leaves its calls running until the runtime is left.
     """
 
     def __init__(
@@ -79,16 +79,22 @@ class OutcomeStream:
     ) -> None:
         await self.aclose()
 
-    async def __aiter__(self) -> AsyncGenerator[Outcome, None]:
+    def __aiter__(self) -> OutcomeStream:
+        return self
+
+    async def __anext__(self) -> Outcome:
         self._begin()
         try:
-            while (outcome := await self._next()) is not None:
-                yield outcome
-        finally:
+            outcome = await self._next()
+        except BaseException:
             await self.aclose()
+            raise
+        if outcome is None:
+            raise StopAsyncIteration
+        return outcome
 
     def _begin(self) -> None:
-        if self._begun:
+        if self._begun or self._ended.is_set():
             return
         self._begun = True
         self._fill()
