@@ -9,7 +9,7 @@ from typing import cast
 import attrs
 
 from ..errors import NotLosslessError
-from ..registry import canonical_text
+from ..registry import JsonValue, canonical_text
 
 __all__ = ["encode"]
 
@@ -104,7 +104,7 @@ def _scalar(value: object, stack: list[_Open]) -> str:
         # Python's own text reads back as the same float; the canonical text makes 1.0 an integer.
         return float.__repr__(value)
     try:
-        return canonical_text(value)
+        return canonical_text(cast("JsonValue", value))
     except NotLosslessError as error:
         raise NotLosslessError(_path(stack), error.problem) from None
 

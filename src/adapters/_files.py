@@ -76,6 +76,6 @@ def _from_file_data(name: str, data: str) -> FileContent:
     return FileContent(name, media_type, payload)
 
 
-def _name(block: JsonValue, key: str) -> str:
+def _name(block: JsonValue | Mapping[str, JsonValue], key: str) -> str:
     name = block.get(key) if isinstance(block, Mapping) else None
     return name if isinstance(name, str) else ""

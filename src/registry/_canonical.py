@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring as _quoted
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..errors import NotLosslessError
 
@@ -40,26 +40,40 @@ def canonical_text(value: JsonValue) -> str:
     """
     try:
         text = _write_fast(value, _LEVELS)
-    except (_GiveUpError, RecursionError):
+    except (_GiveUpError, RecursionError, TypeError, ValueError):  # too deep, a key that is no string, a huge int
         text = _write_slowly(value)
     # encode_basestring leaves lone surrogates raw, which no UTF-8 encoder takes.
     return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def _write_fast(value: Any, levels: int) -> str:
-    kind = type(value)
-    if kind is str:
-        return encode_basestring(value)
-    if kind is bool or kind is int or kind is float or value is None:
-        return _scalar_text(value)
-    if not levels:
-        raise _GiveUpError
-    levels -= 1
     if isinstance(value, dict):
-        return f"{{{','.join([f'{_key_text(key)}:{_write_fast(item, levels)}' for key, item in value.items()])}}}"
+        if not levels:
+            raise _GiveUpError
+        members: list[str] = []
+        for key, item in cast("dict[str, Any]", value).items():
+            kind = type(item)
+            if kind is str:
+                members.append(f"{_quoted(key)}:{_quoted(item)}")
+            elif kind is int:
+                members.append(f"{_quoted(key)}:{item!r}")
+            else:
+                members.append(f"{_quoted(key)}:{_write_fast(item, levels - 1)}")
+        return f"{{{','.join(members)}}}"
     if isinstance(value, list):
-        return f"[{','.join([_write_fast(item, levels) for item in value])}]"
-    raise _GiveUpError
+        if not levels:
+            raise _GiveUpError
+        elements: list[str] = []
+        for item in cast("list[Any]", value):
+            kind = type(item)
+            if kind is str:
+                elements.append(_quoted(item))
+            elif kind is int:
+                elements.append(repr(item))
+            else:
+                elements.append(_write_fast(item, levels - 1))
+        return f"[{','.join(elements)}]"
+    return _scalar_text(value)
 
 
 def _write_slowly(value: JsonValue) -> str:
@@ -102,7 +116,7 @@ def _elements(value: list[Any]) -> Iterator[tuple[str, Any]]:
 
 def _key_text(key: object) -> str:
     if isinstance(key, str):
-        return encode_basestring(key)
+        return _quoted(key)
     raise NotLosslessError("", f"the key {key!r:.80} is not a string")
 
 
@@ -112,7 +126,7 @@ def _scalar_text(value: object) -> str:
     if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, str):
-        return encode_basestring(value)
+        return _quoted(value)
     if isinstance(value, int | float):
         return number_text(value)
     raise NotLosslessError("", f"a value of type {type(value).__qualname__} is not JSON")
@@ -126,22 +140,18 @@ def number_text(value: float) -> str:
     """
     if isinstance(value, int):
         return _int_text(value)
-    if value == 0:
-        return "0"
     if not isfinite(value):
         raise NotLosslessError("", f"{value!r} is not a JSON number")
+    # Both languages print the shortest digits that read back the same; they differ in when they print an exponent.
+    mantissa, _, exponent = float.__repr__(value).partition("e")
+    if not exponent:
+        return mantissa.removesuffix(".0") if value else "0"
     sign = "-" if value < 0 else ""
-    mantissa, _, exponent = repr(abs(value)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    fraction = "" if fraction == "0" else fraction
-    digits = (whole + fraction).lstrip("0")
-    # The value is 0.DIGITS times ten to the power of `point`.
-    point = len(digits) - len(fraction) + int(exponent or 0)
-    digits = digits.rstrip("0")
-    return sign + _place_point(digits, point)
+    return sign + _place_point(mantissa.removeprefix("-").replace(".", ""), int(exponent) + 1)
 
 
 def _place_point(digits: str, point: int) -> str:
+    """The text of 0.DIGITS times ten to the power of ``point``."""
     if len(digits) <= point <= _MOST_PLAIN_DIGITS:
         return digits.ljust(point, "0")
     if 0 < point <= _MOST_PLAIN_DIGITS:

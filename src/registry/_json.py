@@ -182,18 +182,6 @@ _ATOMS: Final = frozenset({bool, int, str, type(None)})
 _FROZEN_ATOMS: Final = _ATOMS | {FrozenDict, FrozenList}
 
 
-def _frozen_dict(items: dict[str, JsonValue]) -> FrozenDict:
-    made = _new_dict(FrozenDict)
-    _fill_dict(made, items)
-    return made
-
-
-def _frozen_list(items: list[JsonValue]) -> FrozenList:
-    made = _new_list(FrozenList)
-    _fill_list(made, items)
-    return made
-
-
 # The base classes' own methods, which the frozen classes refuse under the same names.
 _new_dict: Final[Callable[[type[FrozenDict]], FrozenDict]] = dict.__new__
 _new_list: Final[Callable[[type[FrozenList]], FrozenList]] = list.__new__
@@ -203,70 +191,83 @@ _set_key: Final[Callable[[Any, str, JsonValue], None]] = dict.__setitem__
 _set_item: Final[Callable[[Any, int, JsonValue], None]] = list.__setitem__
 
 
-def _fast_copier(
-    atoms: frozenset[type], forms: dict[type, Callable[[Any], Any]]
-) -> Callable[[Any, int], Any]:
-    """Make a fast copier.
+# In both copiers a container is copied whole and its parts are looked at in the copy, which no other thread can change.
+# ``item and item - item == 0.0`` holds for a float that is finite and not zero; others take the long way.
 
-    Args:
-        atoms: The types whose values are kept as they are.
-        forms: By type of container, what copies one such container, its parts as they are.
 
-    Returns:
-        A function of a value and the levels it may recurse, which returns the copy or raises ``_GiveUpError``.
-    """
-
-    def copy(value: Any, levels: int) -> Any:
-        kind = type(value)
-        form = forms.get(kind)
-        if form is None:
-            if kind in atoms or (kind is float and is_lossless_float(value)):
-                return value
-            raise _GiveUpError
+def _snapshot_fast(value: Any, levels: int) -> Any:
+    kind = type(value)
+    if kind is dict or kind is FrozenDict:
         if not levels:
             raise _GiveUpError
-        levels -= 1
-        # The parts are looked at in the copy, which no other thread can change.
-        copied = form(value)
-        if isinstance(copied, dict):
-            for key, item in copied.items():
-                if type(key) is not str:
-                    raise _GiveUpError
-                if type(item) not in atoms:
-                    _set_key(copied, key, copy(item, levels))
-        else:
-            for index, item in enumerate(copied):
-                if type(item) not in atoms:
-                    _set_item(copied, index, copy(item, levels))
+        copied: Any = dict(value)
+        for key, item in copied.items():
+            if type(key) is not str:
+                raise _GiveUpError
+            kind = type(item)
+            if kind not in _ATOMS and not (kind is float and item and item - item == 0.0):
+                copied[key] = _snapshot_fast(item, levels - 1)
         return copied
+    if kind is list or kind is FrozenList:
+        if not levels:
+            raise _GiveUpError
+        copied = list(value)
+        for index, item in enumerate(copied):
+            kind = type(item)
+            if kind not in _ATOMS and not (kind is float and item and item - item == 0.0):
+                copied[index] = _snapshot_fast(item, levels - 1)
+        return copied
+    if kind in _ATOMS or (kind is float and is_lossless_float(value)):
+        return value
+    raise _GiveUpError
 
-    return copy
 
-
-_snapshot_fast: Final = _fast_copier(_ATOMS, {dict: dict, list: list, FrozenDict: dict, FrozenList: list})
-_freeze_fast: Final = _fast_copier(_FROZEN_ATOMS, {dict: _frozen_dict, list: _frozen_list})
+def _freeze_fast(value: Any, levels: int) -> Any:
+    kind = type(value)
+    if kind is dict:
+        if not levels:
+            raise _GiveUpError
+        copied: Any = _new_dict(FrozenDict)
+        _fill_dict(copied, value)
+        for key, item in copied.items():
+            if type(key) is not str:
+                raise _GiveUpError
+            kind = type(item)
+            if kind not in _FROZEN_ATOMS and not (kind is float and item and item - item == 0.0):
+                _set_key(copied, key, _freeze_fast(item, levels - 1))
+        return copied
+    if kind is list:
+        if not levels:
+            raise _GiveUpError
+        copied = _new_list(FrozenList)
+        _fill_list(copied, value)
+        for index, item in enumerate(copied):
+            kind = type(item)
+            if kind not in _FROZEN_ATOMS and not (kind is float and item and item - item == 0.0):
+                _set_item(copied, index, _freeze_fast(item, levels - 1))
+        return copied
+    if kind in _FROZEN_ATOMS or (kind is float and is_lossless_float(value)):
+        return value
+    raise _GiveUpError
 
 
 def _is_json_fast(value: Any, levels: int) -> bool:
     kind = type(value)
-    if kind in _FROZEN_ATOMS:
-        return True
-    if kind is float:
-        return is_lossless_float(value)
-    if kind is not dict and kind is not list:
-        return False
-    if not levels:
-        raise _GiveUpError
-    levels -= 1
     if kind is dict:
+        if not levels:
+            raise _GiveUpError
         for key, item in value.items():
-            if type(key) is not str or not (type(item) in _FROZEN_ATOMS or _is_json_fast(item, levels)):
+            if type(key) is not str or not (type(item) in _FROZEN_ATOMS or _is_json_fast(item, levels - 1)):
                 return False
         return True
-    for item in value:
-        if type(item) not in _FROZEN_ATOMS and not _is_json_fast(item, levels):
-            return False
-    return True
+    if kind is list:
+        if not levels:
+            raise _GiveUpError
+        for item in value:
+            if type(item) not in _FROZEN_ATOMS and not _is_json_fast(item, levels - 1):
+                return False
+        return True
+    return kind in _FROZEN_ATOMS or (kind is float and is_lossless_float(value))
 
 
 _PLAIN_FORMS: Final[Forms] = {dict: dict, list: list, FrozenDict: dict, FrozenList: list}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quiesce.adapters import ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES
-from quiesce.registry import Success, block_from_json
+from quiesce.registry import JsonValue, Success, block_from_json
 
 PDF = "JVBERi0xLjQ="
 PDF_URL = f"data:application/pdf;base64,{PDF}"
@@ -108,6 +108,6 @@ def test_base64_that_is_none_is_passed_on_as_it_was_declared() -> None:
 
 def test_a_context_may_be_one_content_block() -> None:
     """An object with a type is content as it stands."""
-    context = {"type": "text", "text": "be brief"}
+    context: JsonValue = {"type": "text", "text": "be brief"}
     written: Any = OPENAI_CHAT.messages([Success("c", "tool", 0, None, (), contexts=(context,))])
     assert written[1] == {"role": "user", "content": "be brief"}

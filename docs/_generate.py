@@ -1,0 +1,337 @@
+"""Rewrites the generated blocks of the documentation: ``python docs/_generate.py``, with ``--check`` only compares.
+
+A block stands between ``<!-- <name>: begin -->`` and ``<!-- <name>: end -->``. The state diagram comes from the table
+of transitions, the module map from the first docstring line of each module, the reference from signatures and first
+docstring lines. Sources are parsed and not inspected, so that the text is the same under every Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+from quiesce.schedule import TRANSITIONS, CallPhase
+
+DOCS = Path(__file__).resolve().parent
+SRC = DOCS.parent / "src"
+
+FOLDERS = {
+    "": "the package itself",
+    "registry": "what may be called, and what the model sees",
+    "actors": "who does the work",
+    "schedule": "when it may run",
+    "journal": "what happened",
+    "policies": "ready-made hooks",
+    "tools": "the tools that come with quiesce",
+    "adapters": "other people's message formats",
+    "cli": "the command line",
+}
+REFERENCE = {
+    "quiesce": "",
+    "quiesce.errors": "",
+    "quiesce.registry": "Values, protocols and helpers that hooks, renderers and adapters need.",
+    "quiesce.schedule": "Events, streams and the lane.",
+    "quiesce.actors": "What a program may see of the layer that runs calls.",
+    "quiesce.journal": "",
+    "quiesce.policies": "",
+    "quiesce.adapters": "",
+    "quiesce.tools": "",
+}
+# Of this package only these are for programs; the rest is what the layers above are built from.
+PARTS = {"quiesce.actors": ("Pending", "Pipeline")}
+
+
+@attrs.frozen
+class Found:
+    """A public name.
+
+    Attributes:
+        name: The name.
+        node: The statement that defines it, or ``None`` for a module.
+        doc: The first line that documents it.
+        module: The file that defines it.
+    """
+
+    name: str
+    node: ast.stmt | None
+    doc: str
+    module: Path
+
+
+# -- the state diagram
+
+
+def state_diagram() -> str:
+    """The table of transitions as a mermaid diagram."""
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {CallPhase.QUEUED.value}: submit"]
+    lines += [f"    {before.value} --> {after.value}: {event.value}" for (before, event), after in TRANSITIONS.items()]
+    lines += [f"    {CallPhase.COMMITTED.value} --> [*]", "```"]
+    return "\n".join(lines)
+
+
+# -- the module map
+
+
+def module_map() -> str:
+    """Every module with its first docstring line, folder by folder."""
+    known = {path.parent.relative_to(SRC).as_posix() for path in SRC.rglob("*.py")}
+    folders = [folder or "." for folder in FOLDERS]
+    parts: list[str] = []
+    for folder in [*folders, *sorted(known - set(folders))]:
+        name = "" if folder == "." else folder
+        title = f"`src/{name}/`" if name else "`src/`"
+        about = FOLDERS.get(name)
+        lines = [f"### {title}" + (f": {about}" if about else ""), "", "| file | |", "|---|---|"]
+        for path in sorted((SRC / name).glob("*.py")):
+            lines.append(f"| `{path.relative_to(DOCS.parent).as_posix()}` | {_cell(_first_line(_parse(path)))} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+# -- the reference
+
+
+def reference() -> str:
+    """Every public name of the public packages."""
+    parts: list[str] = []
+    described: dict[tuple[Path, str], str] = {}
+    for package, about in REFERENCE.items():
+        names = PARTS.get(package) or _public(_package_file(package))
+        found = [resolved for name in names if (resolved := _resolve(_package_file(package), name)) is not None]
+        fresh = [item for item in found if (item.module, item.name) not in described]
+        described |= {(item.module, item.name): package for item in fresh}
+        again = [item.name for item in found if item not in fresh]
+        parts += [f"## `{package}`", about or _first_line(_parse(_package_file(package)))]
+        if again:
+            parts.append(f"Also here, described above: {', '.join(f'`{name}`' for name in again)}.")
+        parts += [_entry(item) for item in sorted(fresh, key=lambda item: item.name.lower())]
+    return "\n\n".join(parts)
+
+
+def _package_file(package: str) -> Path:
+    path = SRC.joinpath(*package.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _public(path: Path) -> list[str]:
+    for node in _parse(path).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value))
+    msg = f"{path} has no __all__"
+    raise SystemExit(msg)
+
+
+def _resolve(path: Path, name: str) -> Found | None:
+    """Follow a name through the imports to the statement that defines it."""
+    body = _parse(path).body
+    for position, node in enumerate(body):
+        if isinstance(node, ast.ImportFrom) and any((alias.asname or alias.name) == name for alias in node.names):
+            target = _imported(path, node, name)
+            if target is None:
+                return None
+            return _resolve(target, name) if target.stem != name else None
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            if not _is_overload(node):
+                return Found(name, node, _first_line(node), path)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
+            return Found(name, node, _text_after(body, position), path)
+    msg = f"{path} exports {name}, which is not defined there"
+    raise SystemExit(msg)
+
+
+def _imported(path: Path, node: ast.ImportFrom, name: str) -> Path | None:
+    base = path.parent
+    for _ in range(node.level - 1):
+        base = base.parent
+    if not node.level:
+        return None
+    inside = base.joinpath(*(node.module or name).split("."))
+    return inside / "__init__.py" if inside.is_dir() else inside.with_suffix(".py")
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
+    return [ast.unparse(target) for target in (node.targets if isinstance(node, ast.Assign) else [node.target])]
+
+
+def _text_after(body: list[ast.stmt], position: int) -> str:
+    following = body[position + 1] if position + 1 < len(body) else None
+    match following:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return text.strip().partition("\n")[0]
+        case _:
+            return ""
+
+
+def _first_line(node: ast.AST) -> str:
+    assert isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    doc = ast.get_docstring(node) or ""
+    return doc.partition("\n")[0].replace("``", "`")
+
+
+def _entry(item: Found) -> str:
+    node = item.node
+    doc = item.doc.replace("``", "`")
+    if isinstance(node, ast.ClassDef):
+        lines = [f"### `{_constructor(node, item)}`", "", doc, "", *_members(node, item)]
+        return "\n".join(lines).rstrip()
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return f"### `{_signature(node, item.name)}`\n\n{doc}"
+    assert isinstance(node, ast.Assign | ast.AnnAssign)
+    value = "" if node.value is None else f" = {_unquoted(node.value)}"
+    return f"### `{item.name}{value}`\n\n{doc}".rstrip()
+
+
+def _unquoted(value: ast.expr) -> str:
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return value.value
+    return re.sub(r"\(\s*'(.*)'\s*\)", r"\1", ast.unparse(value))
+
+
+def _decorators(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    return [ast.unparse(decorator) for decorator in node.decorator_list]
+
+
+def _is_overload(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "overload" in _decorators(node)
+
+
+def _constructor(node: ast.ClassDef, item: Found) -> str:
+    if any(decorator.startswith(("attrs.frozen", "attrs.define")) for decorator in _decorators(node)):
+        fields = [_field(statement) for statement in node.body if isinstance(statement, ast.AnnAssign)]
+        return f"{item.name}({', '.join(field for field in fields if field)})"
+    init = _init(node, item.module)
+    if init is None:
+        return item.name
+    shown = _signature(init, item.name).removesuffix(" -> None")
+    # What is made by the library takes what only the library has.
+    return shown if shown == f"{item.name}()" or _is_error(node, item.module) else item.name
+
+
+def _field(statement: ast.AnnAssign) -> str:
+    name, kind = ast.unparse(statement.target), _unquoted(statement.annotation)
+    if name.startswith("_") or kind.startswith("ClassVar"):
+        return ""
+    value = statement.value
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "attrs.field":
+        given = {keyword.arg: keyword.value for keyword in value.keywords}
+        if "factory" in given:
+            made = ast.unparse(given["factory"])
+            return f"{name}: {kind} = {'{}' if 'dict' in made else '[]' if 'list' in made else made + '()'}"
+        if "default" not in given:
+            return f"{name}: {kind}"
+        value = given["default"]
+    if value is None:
+        return f"{name}: {kind}"
+    return f"{name}: {kind} = {re.sub(r'frozenset.*', '()', ast.unparse(value))}"
+
+
+def _bases(node: ast.ClassDef, module: Path) -> Iterator[tuple[ast.ClassDef, Path]]:
+    """The base classes that quiesce defines, the nearest first."""
+    for base in node.bases:
+        name = ast.unparse(base)
+        try:
+            found = _resolve(module, name)
+        except SystemExit:
+            continue
+        if found is not None and isinstance(found.node, ast.ClassDef):
+            yield found.node, found.module
+            yield from _bases(found.node, found.module)
+
+
+def _init(node: ast.ClassDef, module: Path) -> ast.FunctionDef | None:
+    for owner, _ in [(node, module), *_bases(node, module)]:
+        for statement in owner.body:
+            if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+                return statement
+    return None
+
+
+def _is_error(node: ast.ClassDef, module: Path) -> bool:
+    return any(ast.unparse(base).endswith(("Error", "Exception")) for base in node.bases) or any(
+        _is_error(base, where) for base, where in _bases(node, module)
+    )
+
+
+def _members(node: ast.ClassDef, item: Found) -> list[str]:
+    """Methods, properties and enum members; those of base classes after its own."""
+    lines: dict[str, str] = {}
+    is_enum = any(ast.unparse(base) == "enum.Enum" for base in node.bases)
+    for owner, _ in [(node, item.module), *_bases(node, item.module)]:
+        for position, statement in enumerate(owner.body):
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                if not statement.name.startswith("_") and not _is_overload(statement):
+                    lines.setdefault(statement.name, _method(statement))
+            elif is_enum and isinstance(statement, ast.Assign):
+                name = ast.unparse(statement.targets[0])
+                text = _text_after(owner.body, position).replace("``", "`")
+                lines[name] = f"- `{name} = {ast.unparse(statement.value)}`" + (f": {text}" if text else "")
+    return list(lines.values())
+
+
+def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    doc = _first_line(node)
+    if "property" in _decorators(node):
+        kind = "" if node.returns is None else f": {_unquoted(node.returns)}"
+        return f"- `{node.name}{kind}`: {doc}"
+    return f"- `{_signature(node, node.name)}`: {doc}"
+
+
+def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
+    arguments = ast.unparse(node.args)
+    arguments = re.sub(r"^(self|cls)(, /)?(, |$)", "", arguments)
+    returns = "" if node.returns is None else f" -> {_unquoted(node.returns)}"
+    if "asynccontextmanager" in _decorators(node):
+        return f"async with {name}({arguments})"
+    return f"{'await ' if isinstance(node, ast.AsyncFunctionDef) else ''}{name}({arguments}){returns}"
+
+
+# -- the pages
+
+BLOCKS = {
+    "design.md": {"state diagram": state_diagram, "module map": module_map},
+    "reference.md": {"reference": reference},
+}
+
+
+def fresh_pages() -> dict[Path, str]:
+    """Each page that has generated blocks, with the text that it should have."""
+    pages: dict[Path, str] = {}
+    for page, blocks in BLOCKS.items():
+        text = (DOCS / page).read_text(encoding="utf-8")
+        for name, generate in blocks.items():
+            begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+            before, found, rest = text.partition(begin)
+            _, closed, after = rest.partition(end)
+            if not found or not closed:
+                msg = f"docs/{page} has no block {begin.strip()} ... {end}"
+                raise SystemExit(msg)
+            text = f"{before}{begin}\n{generate()}\n\n{end}{after}"
+        pages[DOCS / page] = text
+    return pages
+
+
+def main(arguments: list[str]) -> int:
+    """Rewrite the pages, or with ``--check`` name those that are stale; the exit code is 1 if there are any."""
+    stale = {path: text for path, text in fresh_pages().items() if path.read_text(encoding="utf-8") != text}
+    for path, text in stale.items():
+        if "--check" not in arguments:
+            path.write_text(text, encoding="utf-8")
+        print(f"{'stale' if '--check' in arguments else 'rewritten'}: docs/{path.name}")  # noqa: T201 - its output
+    return int(bool(stale) and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
