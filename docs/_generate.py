@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a script beside the pages, not a package
 """Rewrites the generated blocks of the documentation: ``python docs/_generate.py``, with ``--check`` only compares.
 
 A block stands between ``<!-- <name>: begin -->`` and ``<!-- <name>: end -->``. The state diagram comes from the table
@@ -44,6 +45,16 @@ REFERENCE = {
 }
 # Of this package only these are for programs; the rest is what the layers above are built from.
 PARTS = {"quiesce.actors": ("Pending", "Pipeline")}
+# Methods that one module of quiesce has for another.
+INTERNAL = {
+    "EventStream": {"publish", "end"},
+    "Registry": {"registry", "inherited", "guards_for", "file_tool", "restrict_scope", "file_hook"},
+    "Runtime": {"begin", "end", "close"},
+    "Scope": {"registry", "own"},
+}
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @attrs.frozen
@@ -86,10 +97,12 @@ def module_map() -> str:
         name = "" if folder == "." else folder
         title = f"`src/{name}/`" if name else "`src/`"
         about = FOLDERS.get(name)
-        lines = [f"### {title}" + (f": {about}" if about else ""), "", "| file | |", "|---|---|"]
-        for path in sorted((SRC / name).glob("*.py")):
-            lines.append(f"| `{path.relative_to(DOCS.parent).as_posix()}` | {_cell(_first_line(_parse(path)))} |")
-        parts.append("\n".join(lines))
+        head = [f"### {title}" + (f": {about}" if about else ""), "", "| file | |", "|---|---|"]
+        rows = [
+            f"| `{path.relative_to(DOCS.parent).as_posix()}` | {_cell(_first_line(_parse(path)))} |"
+            for path in sorted((SRC / name).glob("*.py"))
+        ]
+        parts.append("\n".join([*head, *rows]))
     return "\n\n".join(parts)
 
 
@@ -143,7 +156,7 @@ def _resolve(path: Path, name: str) -> Found | None:
             if target is None:
                 return None
             return _resolve(target, name) if target.stem != name else None
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+        if isinstance(node, ast.ClassDef | Function) and node.name == name:
             if not _is_overload(node):
                 return Found(name, node, _first_line(node), path)
         elif isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
@@ -176,7 +189,7 @@ def _text_after(body: list[ast.stmt], position: int) -> str:
 
 
 def _first_line(node: ast.AST) -> str:
-    assert isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    assert isinstance(node, ast.Module | ast.ClassDef | Function)
     doc = ast.get_docstring(node) or ""
     return doc.partition("\n")[0].replace("``", "`")
 
@@ -187,8 +200,8 @@ def _entry(item: Found) -> str:
     if isinstance(node, ast.ClassDef):
         lines = [f"### `{_constructor(node, item)}`", "", doc, "", *_members(node, item)]
         return "\n".join(lines).rstrip()
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return f"### `{_signature(node, item.name)}`\n\n{doc}"
+    if isinstance(node, Function):
+        return f"### `{_signature(_fullest(_parse(item.module).body, node), item.name)}`\n\n{doc}"
     assert isinstance(node, ast.Assign | ast.AnnAssign)
     value = "" if node.value is None else f" = {_unquoted(node.value)}"
     return f"### `{item.name}{value}`\n\n{doc}".rstrip()
@@ -200,12 +213,12 @@ def _unquoted(value: ast.expr) -> str:
     return re.sub(r"\(\s*'(.*)'\s*\)", r"\1", ast.unparse(value))
 
 
-def _decorators(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+def _decorators(node: ast.ClassDef | Function) -> list[str]:
     return [ast.unparse(decorator) for decorator in node.decorator_list]
 
 
 def _is_overload(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "overload" in _decorators(node)
+    return isinstance(node, Function) and "overload" in _decorators(node)
 
 
 def _constructor(node: ast.ClassDef, item: Found) -> str:
@@ -268,12 +281,13 @@ def _is_error(node: ast.ClassDef, module: Path) -> bool:
 def _members(node: ast.ClassDef, item: Found) -> list[str]:
     """Methods, properties and enum members; those of base classes after its own."""
     lines: dict[str, str] = {}
+    hidden = INTERNAL.get(item.name, set())
     is_enum = any(ast.unparse(base) == "enum.Enum" for base in node.bases)
     for owner, _ in [(node, item.module), *_bases(node, item.module)]:
         for position, statement in enumerate(owner.body):
-            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-                if not statement.name.startswith("_") and not _is_overload(statement):
-                    lines.setdefault(statement.name, _method(statement))
+            if isinstance(statement, Function):
+                if not statement.name.startswith("_") and not _is_overload(statement) and statement.name not in hidden:
+                    lines.setdefault(statement.name, _method(statement, _fullest(owner.body, statement)))
             elif is_enum and isinstance(statement, ast.Assign):
                 name = ast.unparse(statement.targets[0])
                 text = _text_after(owner.body, position).replace("``", "`")
@@ -281,21 +295,60 @@ def _members(node: ast.ClassDef, item: Found) -> list[str]:
     return list(lines.values())
 
 
-def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _fullest(body: list[ast.stmt], node: Function) -> Function:
+    """The overload that says most about the parameters, or the function itself."""
+    overloads = [
+        other for other in body if isinstance(other, Function) and other.name == node.name and _is_overload(other)
+    ]
+    return max(
+        [*overloads, node], key=lambda one: len(one.args.args) + len(one.args.posonlyargs) + len(one.args.kwonlyargs)
+    )
+
+
+def _method(node: Function, shown: Function) -> str:
     doc = _first_line(node)
     if "property" in _decorators(node):
         kind = "" if node.returns is None else f": {_unquoted(node.returns)}"
         return f"- `{node.name}{kind}`: {doc}"
-    return f"- `{_signature(node, node.name)}`: {doc}"
+    return f"- `{_signature(shown, node.name)}`: {doc}"
 
 
-def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
-    arguments = ast.unparse(node.args)
-    arguments = re.sub(r"^(self|cls)(, /)?(, |$)", "", arguments)
+def _signature(node: Function, name: str) -> str:
+    arguments = _arguments(node.args)
     returns = "" if node.returns is None else f" -> {_unquoted(node.returns)}"
     if "asynccontextmanager" in _decorators(node):
         return f"async with {name}({arguments})"
     return f"{'await ' if isinstance(node, ast.AsyncFunctionDef) else ''}{name}({arguments}){returns}"
+
+
+def _arguments(given: ast.arguments) -> str:
+    """The parameters, spaced as formatters do, without ``self`` and ``cls``."""
+    positional = [*given.posonlyargs, *given.args]
+    defaults = [*[None] * (len(positional) - len(given.defaults)), *given.defaults]
+    parts = [_parameter(argument, default) for argument, default in zip(positional, defaults, strict=True)]
+    if given.posonlyargs:
+        parts.insert(len(given.posonlyargs), "/")
+    if positional and positional[0].arg in ("self", "cls"):
+        parts = parts[1:]
+    if parts[:1] == ["/"]:
+        parts = parts[1:]
+    if given.vararg is not None:
+        parts.append(f"*{_parameter(given.vararg, None)}")
+    elif given.kwonlyargs:
+        parts.append("*")
+    parts += [
+        _parameter(argument, default) for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
+    if given.kwarg is not None:
+        parts.append(f"**{_parameter(given.kwarg, None)}")
+    return ", ".join(parts)
+
+
+def _parameter(argument: ast.arg, default: ast.expr | None) -> str:
+    kind = "" if argument.annotation is None else f": {_unquoted(argument.annotation)}"
+    if default is None:
+        return argument.arg + kind
+    return f"{argument.arg}{kind} = {ast.unparse(default)}" if kind else f"{argument.arg}={ast.unparse(default)}"
 
 
 # -- the pages
@@ -329,7 +382,7 @@ def main(arguments: list[str]) -> int:
     for path, text in stale.items():
         if "--check" not in arguments:
             path.write_text(text, encoding="utf-8")
-        print(f"{'stale' if '--check' in arguments else 'rewritten'}: docs/{path.name}")  # noqa: T201 - its output
+        print(f"{'stale' if '--check' in arguments else 'rewritten'}: docs/{path.name}")
     return int(bool(stale) and "--check" in arguments)
 
 

@@ -105,9 +105,7 @@ class ToolArgsError(ToolError):
         violations: Every violation in schema order.
     """
 
-    def __init__(
-        self, message: str, code: str | None = "INVALID_ARGS", violations: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, message: str, code: str | None = "INVALID_ARGS", violations: Sequence[str] = ()) -> None:
         super().__init__(message, code)
         self.violations = tuple(violations)
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
-import trio
 
 from ..registry import ApprovalOutcome, Approver, Ask, Failure, Scope
 from ._execution import Execution
@@ -54,21 +51,18 @@ async def approve(execution: Execution, ask: Ask) -> Failure | None:
 
 async def _answer(request: Request, approvers: tuple[Approver, ...]) -> ApprovalOutcome:
     """The first approver that returns decides; each may hand on to the next."""
+    if not approvers:
+        return ApprovalOutcome.UNAVAILABLE
 
-    def proceed_from(position: int) -> Callable[[], object]:
-        async def proceed() -> ApprovalOutcome:
-            if position == len(approvers):
-                return ApprovalOutcome.UNAVAILABLE
-            try:
-                answer = await call_unprotected(approvers[position], request, proceed_from(position + 1))  # type: ignore[arg-type]
-            except Exception:  # noqa: BLE001 - an approver that fails must not let a call through (D5.5)
-                return ApprovalOutcome.UNAVAILABLE
-            except BaseExceptionGroup as group:
-                if only_cancelled(group) or first_interrupt(group) is not None:
-                    raise
-                return ApprovalOutcome.UNAVAILABLE
-            return ApprovalOutcome.read(answer)
+    async def proceed() -> ApprovalOutcome:
+        return await _answer(request, approvers[1:])
 
-        return proceed
-
-    return await proceed_from(0)()  # type: ignore[misc,no-any-return]
+    try:
+        answer = await call_unprotected(approvers[0], request, proceed)
+    except Exception:  # noqa: BLE001 - an approver that fails must not let a call through (D5.5)
+        return ApprovalOutcome.UNAVAILABLE
+    except BaseExceptionGroup as group:
+        if only_cancelled(group) or first_interrupt(group) is not None:
+            raise
+        return ApprovalOutcome.UNAVAILABLE
+    return ApprovalOutcome.read(answer)

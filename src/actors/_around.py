@@ -98,7 +98,9 @@ class _Wrapper:
         execution = self._execution
         if isinstance(returned, Success | Failure):
             return returned if execution.minted(returned) is not None else self._minted_again(returned)
-        error = HookError(f"around hook {hook!r} returned {returned!r:.80}; return an Outcome, such as what proceed() gave")
+        error = HookError(
+            f"around hook {hook!r} returned {returned!r:.80}; return an Outcome, such as what proceed() gave"
+        )
         return execution.mint(failure_from(execution, error), post_allowed=False)
 
     def _minted_again(self, returned: Outcome) -> Outcome:

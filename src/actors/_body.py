@@ -11,7 +11,7 @@ from ._cancellation import cancelled_here
 from ._contract import success_of, unknown_tool
 from ._execution import Execution
 from ._failures import abort, failure_from, first_interrupt, only_cancelled, overtaken
-from ._invoke import call_sync_body, call_unprotected
+from ._invoke import call_async_body, call_sync_body
 from ._run_context import Run
 
 __all__ = ["run_body"]
@@ -65,7 +65,7 @@ async def _invoke(execution: Execution, definition: ToolDefinition, body: Callab
         value = await call_sync_body(execution, body)
     else:
         execution.note_invoked(trio.current_time())
-        value = await call_unprotected(body)
+        value = await call_async_body(body)
     execution.returned += 1
     return value
 

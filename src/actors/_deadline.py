@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import trio
@@ -47,7 +47,7 @@ class OpenDeadline:
 
 
 @contextmanager
-def open_deadline(execution: Execution, seconds: float) -> Iterator[OpenDeadline]:
+def open_deadline(execution: Execution, seconds: float) -> Generator[OpenDeadline]:
     """Cancel what runs inside after ``seconds``; the deadline also reaches a body behind an inner wrapper's shield."""
     deadline = OpenDeadline(execution, seconds)
     execution.deadlines.append(deadline)

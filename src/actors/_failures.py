@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import attrs
 import trio
@@ -94,7 +95,7 @@ def error_text(error: BaseException) -> str:
 def only_cancelled(error: BaseException) -> bool:
     """Whether an exception is ``Cancelled``, or a group of nothing else."""
     return isinstance(error, trio.Cancelled) or (
-        isinstance(error, BaseExceptionGroup) and next(_leaves(error), None) is None
+        isinstance(error, BaseExceptionGroup) and next(_leaves(cast("BaseException", error)), None) is None
     )
 
 
@@ -109,6 +110,6 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
     while stack:
         top = stack.pop()
         if isinstance(top, BaseExceptionGroup):
-            stack.extend(reversed(top.exceptions))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+            stack.extend(reversed(cast("BaseExceptionGroup[BaseException]", top).exceptions))
         elif not isinstance(top, trio.Cancelled):
             yield top

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import attrs
 import trio
 
@@ -24,7 +26,7 @@ from ..registry import (
 from ._cancellation import cancelled_here
 from ._contract import replaced_value
 from ._execution import Execution
-from ._failures import error_text, failure, failure_from, first_interrupt, only_cancelled, overtaken
+from ._failures import failure, failure_from, first_interrupt, only_cancelled, overtaken
 from ._invoke import call_unprotected
 from ._views import View
 
@@ -90,7 +92,7 @@ async def _decide(view: View, outcome: Outcome, hooks: tuple[PostHook, ...], pos
         return await _decide(view, outcome, hooks, position + 1)
 
     decision = await call_unprotected(hooks[position], view, outcome, proceed)
-    if not isinstance(decision, Accept | Block):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(cast("object", decision), Accept | Block):
         msg = f"post hook {hooks[position]!r} returned {decision!r:.80}; return Accept(...) or Block(...)"
         raise HookError(msg)
     return decision

@@ -12,7 +12,7 @@ import trio
 
 from ._execution import Execution
 
-__all__ = ["call_sync_body", "call_unprotected"]
+__all__ = ["call_async_body", "call_sync_body", "call_unprotected"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,12 +21,16 @@ T = TypeVar("T")
 # The library's own tasks are protected from Ctrl-C, so that it cannot land between two of the lane's steps. Hooks and
 # bodies are ordinary code, which it must be able to interrupt.
 @trio.lowlevel.disable_ki_protection
-async def call_unprotected(function: Callable[P, T | Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a hook or an asynchronous body; no checkpoint before the call."""
-    result = function(*args, **kwargs)
-    if inspect.isawaitable(result):
-        return await cast("Awaitable[T]", result)
-    return cast("T", result)
+async def call_unprotected(function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call and await a hook; no checkpoint before the call."""
+    return await function(*args, **kwargs)
+
+
+@trio.lowlevel.disable_ki_protection
+async def call_async_body(body: Callable[[], object]) -> object:
+    """Call and await an asynchronous body; no checkpoint before the call."""
+    result = body()
+    return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
 
 
 async def call_sync_body(execution: Execution, body: Callable[[], T]) -> T:

@@ -74,7 +74,7 @@ def stuck_line(execution: Execution) -> str | None:
     """Where the call's task is: the innermost line outside trio and quiesce; in a thread, the thread's."""
     if execution.thread is not None:
         frames: list[tuple[FrameType, int]] = []
-        frame = sys._current_frames().get(execution.thread)  # noqa: SLF001 - documented, if underscored
+        frame = sys._current_frames().get(execution.thread)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - documented
         while frame is not None:
             frames.insert(0, (frame, frame.f_lineno))
             frame = frame.f_back

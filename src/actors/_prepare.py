@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import trio
 
 from ..errors import HookError, NotLosslessError
@@ -32,9 +34,11 @@ async def prepare(execution: Execution) -> Outcome | None:
     except Exception as error:  # noqa: BLE001 - what a caller's object raises while it is read is this call's failure
         execution.post_allowed = False
         text = "tool execution arguments must be losslessly JSON-serializable"
-        return failure(execution, text, name=NotLosslessError.__name__) if isinstance(
-            error, NotLosslessError
-        ) else failure_from(execution, error)
+        return (
+            failure(execution, text, name=NotLosslessError.__name__)
+            if isinstance(error, NotLosslessError)
+            else failure_from(execution, error)
+        )
     try:
         denied = await _ask_hooks(execution, registry.pre_hooks.seen_by(execution.agent))
         denied = denied or _ask_guards(execution)
@@ -72,7 +76,7 @@ async def _decide(view: View, hooks: tuple[PreHook, ...], position: int) -> PreD
         return await _decide(view, hooks, position + 1)
 
     decision = await call_unprotected(hooks[position], view, proceed)
-    if not isinstance(decision, Allow | Deny | Ask):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(cast("object", decision), Allow | Deny | Ask):
         msg = f"pre hook {hooks[position]!r} returned {decision!r:.80}; return Allow(), Deny(reason) or Ask(reason)"
         raise HookError(msg)
     return decision
@@ -82,10 +86,10 @@ def _ask_guards(execution: Execution) -> Failure | None:
     view = None
     for guard in execution.host.registry.guards_for(execution.agent):
         view = view or View(execution)
-        reason = guard(view)
+        reason = cast("object", guard(view))
         if reason is None:
             continue
-        if not isinstance(reason, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(reason, str):
             msg = f"guard {guard!r} returned {reason!r:.80}; return a reason to deny, or None"
             raise HookError(msg)
         return denial(execution, reason, "guard")

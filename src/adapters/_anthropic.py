@@ -113,7 +113,7 @@ def _tool_result(outcome: Outcome) -> Message:
     blocks = _blocks(outcome.content)
     if not blocks and outcome.is_error:
         # The API refuses an error without content.
-        blocks = [{"type": "text", "text": _NO_CONTENT}]
+        blocks.append({"type": "text", "text": _NO_CONTENT})
     if blocks:
         result["content"] = blocks
     if outcome.is_error:

@@ -25,10 +25,12 @@ class Message:
     Attributes:
         format: The format it was found to be in.
         calls: Its calls in model order.
+        document: The whole of it.
     """
 
     format: MessageFormat
     calls: tuple[ToolCall, ...]
+    document: JsonValue
 
 
 def read_message(file: str) -> Message:
@@ -41,7 +43,7 @@ def read_message(file: str) -> Message:
     document = _parse(name, _text(name, file))
     try:
         found = detect(document)
-        return Message(found, tuple(found.calls(document)))
+        return Message(found, tuple(found.calls(document)), document)
     except MessageFormatError as error:
         msg = f"{name}: {error}"
         raise BadInputError(msg) from error

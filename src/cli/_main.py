@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Without the program's name; those of the process if omitted.
     """
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             # Outcomes may hold lone surrogates, and a terminal may know fewer characters than the text.
             stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -71,7 +71,7 @@ def run(options: RunOptions) -> int:
     with _workspace(options.workspace) as workspace:
         result = trio.run(_run, message, options, workspace)
     if options.as_json:
-        print(encode(message.format.messages(result.outcomes), pretty=True), flush=True)
+        print(encode(message.format.messages(result.outcomes, document=message.document), pretty=True), flush=True)
     else:
         print_outcomes(result.outcomes)
     if result.fault is not None:
@@ -89,7 +89,7 @@ def _report_fault(fault: SchedulerFault) -> int:
 
 
 @contextmanager
-def _workspace(given: Path | None) -> Iterator[Path]:
+def _workspace(given: Path | None) -> Generator[Path]:
     """The folder to work in; a fresh one is removed again if nothing was left in it."""
     if given is not None:
         if not given.is_dir():
@@ -130,9 +130,9 @@ async def _run(message: Message, options: RunOptions, workspace: Path) -> Result
     return result
 
 
-async def _heed_signals(signals: object, batch: Batch, result: Result) -> None:
+async def _heed_signals(signals: AsyncIterator[int], batch: Batch, result: Result) -> None:
     """The first signal cancels the batch, which then settles; a further one shows what it still waits for."""
-    async for number in signals:  # type: ignore[attr-defined]  # pyright: ignore
+    async for number in signals:
         name = signal.Signals(number).name
         if result.signal is None:
             result.signal = number

@@ -25,15 +25,15 @@ async def show_live(events: EventStream, calls: Sequence[ToolCall], stream: Text
         calls: Its calls in model order.
         stream: Where to; standard error if omitted. ``rich`` draws on a terminal, if it is installed.
     """
-    stream = sys.stderr if stream is None else stream
+    shown = sys.stderr if stream is None else stream
     table = None
-    if stream.isatty():
+    if shown.isatty():
         from ._live import LiveTable  # noqa: PLC0415 - rich is an extra, and slow to import where it is not used
 
-        table = LiveTable.open(calls, stream)
+        table = LiveTable.open(calls, shown)
     if table is None:
         async for event in events:
-            print(event_line(event), file=stream, flush=True)
+            print(event_line(event), file=shown, flush=True)
         return
     with table:
         async with trio.open_nursery() as nursery:

@@ -3,6 +3,7 @@
 from ._events import (
     BatchEnd,
     BatchStart,
+    BatchStatus,
     CallRequest,
     Event,
     ToolCallStarted,
@@ -16,6 +17,7 @@ from ._rebuild import outcome_from_event, rebuild_outcomes, request_of, result_e
 __all__ = [
     "BatchEnd",
     "BatchStart",
+    "BatchStatus",
     "CallRequest",
     "Event",
     "Journal",

@@ -13,6 +13,7 @@ from ..registry import DeniedBy, Effect, ErrorInfo, HookSpan, JsonValue, Timings
 __all__ = [
     "BatchEnd",
     "BatchStart",
+    "BatchStatus",
     "CallRequest",
     "Event",
     "ToolCallStarted",

@@ -18,9 +18,11 @@ class Journal(Protocol):
 
     def append(self, event: Event) -> None:
         """Take one event. It must not block for long: it runs in the event loop."""
+        ...
 
     async def flush(self) -> None:
         """Return when every event appended so far is durable. Runs where neither a cancel nor Ctrl-C can land."""
+        ...
 
 
 class MemoryJournal:

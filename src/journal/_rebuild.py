@@ -40,24 +40,27 @@ def result_event(
     waited: Wait | None,
 ) -> ToolResult:
     """The ``tool/result`` of an outcome; ``outcome_from_event`` reads it back."""
-    succeeded = isinstance(outcome, Success)
+    if isinstance(outcome, Success):
+        value, concludes_turn, failed = outcome.value, outcome.concludes_turn, None
+    else:
+        value, concludes_turn, failed = None, False, outcome
     return ToolResult(
         batch=batch,
         key=key,
-        time=timings.committed or timings.queued,
+        time=timings.queued if timings.committed is None else timings.committed,
         index=outcome.index,
         call_id=outcome.call_id,
         name=outcome.name,
-        is_error=not succeeded,
+        is_error=outcome.is_error,
         content=tuple(block_to_json(block) for block in outcome.content),
         effect=outcome.effect,
-        value=outcome.value if succeeded else None,
-        error=None if succeeded else outcome.error,
-        denied_by=None if succeeded else outcome.denied_by,
-        late_value=None if succeeded else outcome.late_value,
+        value=value,
+        error=None if failed is None else failed.error,
+        denied_by=None if failed is None else failed.denied_by,
+        late_value=None if failed is None else failed.late_value,
         meta=outcome.meta,
         contexts=outcome.contexts,
-        concludes_turn=succeeded and outcome.concludes_turn,
+        concludes_turn=concludes_turn,
         parent=parent,
         root=root,
         timings=timings,

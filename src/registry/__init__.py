@@ -2,7 +2,7 @@
 
 from ._argument_text import parse_argument_text, unwrap_double_encoded
 from ._canonical import canonical_text
-from ._claims import ANY, EXCLUSIVE, INDEPENDENT, PARALLEL, Claims
+from ._claims import ANY, EXCLUSIVE, INDEPENDENT, PARALLEL, Claims, Keys
 from ._classify import classify
 from ._content import ContentBlock, ImageBlock, OtherBlock, TextBlock, as_content, block_from_json, block_to_json
 from ._context import (
@@ -48,7 +48,7 @@ from ._registry import Registry
 from ._schema_check import check_object_schema, check_schema
 from ._schema_dsl import parameters_to_json_schema, value_to_json_schema
 from ._scopes import Scope
-from ._status import CallStatus
+from ._status import CallState, CallStatus
 from ._timings import HookSpan, Timings, Wait
 from ._tool import tool
 from ._validate import Validator, compile_validator
@@ -69,6 +69,7 @@ __all__ = [
     "AroundHook",
     "Ask",
     "Block",
+    "CallState",
     "CallStatus",
     "CallToken",
     "CallView",
@@ -90,6 +91,7 @@ __all__ = [
     "ImageBlock",
     "JsonObject",
     "JsonValue",
+    "Keys",
     "OtherBlock",
     "Outcome",
     "Output",

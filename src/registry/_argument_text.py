@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, NoReturn, cast
 
 from ._json import JsonValue
 from ._json_kinds import is_array, is_object
 
 __all__ = ["parse_argument_text", "parse_json", "unwrap_double_encoded"]
 
-_SPACE = re.compile(r"[ \t\n\r]*")
-
-_CHUNK = 4000
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_FEW_DIGITS: Final = 600
+"""``int`` takes this many at any setting of the interpreter; at its default it refuses more than 4,300."""
 
 
 def parse_argument_text(text: str) -> JsonValue:
@@ -36,34 +36,38 @@ def parse_argument_text(text: str) -> JsonValue:
 
 
 def parse_json(text: str) -> JsonValue:
-    """Read JSON of any depth, with integers of any size.
+    """Read JSON of any depth, with integers of any size. Of a repeated key the last value counts.
 
     Raises:
         ValueError: It is not JSON; ``NaN`` and ``Infinity`` are not.
     """
     try:
-        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse)
+        return cast("JsonValue", _DECODER.decode(text))
     except RecursionError:
         return _Reader(text).read()
 
 
-def _refuse(token: str) -> Any:
+def _refuse(token: str) -> NoReturn:
     msg = f"{token} is not JSON"
     raise ValueError(msg)
 
 
 def _parse_int(token: str) -> float:
-    if token == "-0":
-        return -0.0
-    if len(token) <= _CHUNK:
-        return int(token)
-    # int() refuses more than 4,300 digits at once; the text itself bounds the work.
-    sign, digits = (-1, token[1:]) if token.startswith("-") else (1, token)
-    value = 0
-    for start in range(0, len(digits), _CHUNK):
-        chunk = digits[start : start + _CHUNK]
-        value = value * 10 ** len(chunk) + int(chunk)
-    return sign * value
+    if len(token) <= _FEW_DIGITS:
+        return int(token) if token != "-0" else -0.0
+    return -_parse_digits(token[1:]) if token.startswith("-") else _parse_digits(token)
+
+
+def _parse_digits(digits: str) -> int:
+    """Read digits by halves, which takes far less than the square of their number."""
+    if len(digits) <= _FEW_DIGITS:
+        return int(digits)
+    low = len(digits) // 2
+    scale: int = 10**low
+    return _parse_digits(digits[:-low]) * scale + _parse_digits(digits[-low:])
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_parse_int, parse_constant=_refuse)
 
 
 class _Reader:
@@ -72,7 +76,6 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._scan = json.JSONDecoder(parse_int=_parse_int, parse_constant=_refuse).raw_decode
 
     def read(self) -> JsonValue:
         root: list[JsonValue] = []
@@ -98,7 +101,7 @@ class _Reader:
             value = []
             self._at += 1
         else:
-            value, self._at = self._scan(self._text, self._at)
+            value, self._at = _DECODER.raw_decode(self._text, self._at)
         if key is None:
             container.append(value)
         else:
@@ -136,7 +139,7 @@ class _Reader:
         self._skip()
         if self._text[self._at : self._at + 1] != '"':
             self._fail()
-        key, self._at = self._scan(self._text, self._at)
+        key, self._at = _DECODER.raw_decode(self._text, self._at)
         self._skip()
         if self._text[self._at : self._at + 1] != ":":
             self._fail()
@@ -156,29 +159,65 @@ def unwrap_double_encoded(schema: Mapping[str, JsonValue], arguments: JsonValue)
     """Undo one level of double encoding where the schema wants an object or array and a string holds one.
 
     Args:
-        schema: JSON Schema of the arguments.
+        schema: JSON Schema of the arguments: the enforced subset, or any with ``anyOf``, lists of types and local ``$ref``.
         arguments: What was read; left alone.
 
     Returns:
-        The arguments, with such strings replaced by what they hold. A string is never touched where the schema lets
-        a string pass.
+        The arguments, with such a string at the root or at one of its properties replaced by what it holds. Where the
+        schema also admits a string, the string stays.
+
+    Source: ``docs/design.md`` section 5, argument text.
     """
-    unwrapped = _unwrapped(schema, arguments)
+    unwrapped = _unwrapped(schema, schema, arguments)
     properties = schema.get("properties")
-    if not is_object(unwrapped) or not isinstance(properties, Mapping):
+    if not is_object(unwrapped) or not is_object(properties):
         return unwrapped
     return {
-        key: _unwrapped(properties[key], value) if isinstance(properties.get(key), Mapping) else value
+        key: _unwrapped(properties[key], schema, value) if key in properties else value
         for key, value in unwrapped.items()
     }
 
 
-def _unwrapped(schema: Mapping[str, JsonValue], value: JsonValue) -> JsonValue:
-    if not isinstance(value, str) or schema.get("type") not in ("object", "array"):
+def _unwrapped(schema: object, root: Mapping[str, JsonValue], value: JsonValue) -> JsonValue:
+    if not isinstance(value, str) or value.lstrip(" \t\n\r")[:1] not in ("{", "["):
+        return value
+    admitted = _admitted_types(schema, root)
+    if "string" in admitted or "any" in admitted:
         return value
     try:
         held = parse_json(value)
     except ValueError:
         return value
-    wanted = is_object(held) if schema["type"] == "object" else is_array(held)
-    return held if wanted else value
+    return held if ("object" if is_object(held) else "array") in admitted else value
+
+
+def _admitted_types(schema: object, root: Mapping[str, JsonValue]) -> set[str]:
+    """The types that a schema lets pass, as far as its outline tells; ``any`` if it does not tell."""
+    admitted: set[str] = set()
+    pending: list[object] = [schema]
+    seen: set[int] = set()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        kinds = node.get("type") if is_object(node) else None
+        if isinstance(kinds, str):
+            admitted.add(kinds)
+        elif is_array(kinds):
+            admitted.update(kind for kind in kinds if isinstance(kind, str))
+        else:
+            further = _alternatives(node, root) if is_object(node) else []
+            admitted.update(() if further else ("any",))
+            pending.extend(further)
+    return admitted
+
+
+def _alternatives(node: dict[str, Any], root: Mapping[str, JsonValue]) -> list[Any]:
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        target: Any = root
+        for step in reference.removeprefix("#/").split("/"):
+            target = target.get(step) if is_object(target) else None
+        return [target]
+    return next((node[key] for key in ("anyOf", "oneOf") if is_array(node.get(key))), [])

@@ -34,8 +34,8 @@ def _keys(value: _KeysIn) -> Keys:
         msg = f"claims take a set of keys, got the single string {value!r}; write {{{value!r}}}"
         raise TypeError(msg)
     keys = frozenset(value)
-    for key in keys:
-        if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+    for key in cast("frozenset[object]", keys):
+        if not isinstance(key, str):
             msg = f"a claim's key is a string, got {key!r}"
             raise TypeError(msg)
     return keys
@@ -76,8 +76,7 @@ _Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def _file_keys(paths: _Paths) -> frozenset[str]:
-    one = isinstance(paths, str | os.PathLike)
-    several = [cast("str | os.PathLike[str]", paths)] if one else cast("Iterable[str | os.PathLike[str]]", paths)
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
     return frozenset(f"file:{Path(path).resolve()}" for path in several)
 
 

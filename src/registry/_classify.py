@@ -32,7 +32,7 @@ def classify(definition: ToolDefinition | None, arguments: JsonValue) -> Claims:
         if definition.check_arguments(arguments):
             return EXCLUSIVE
         try:
-            declared = declared(cast("Arguments", arguments))
+            declared = cast("Claims | bool", declared(cast("Arguments", arguments)))
         except Exception:  # noqa: BLE001 - a classifier that raises makes its call exclusive, nothing else
             return EXCLUSIVE
     elif definition.check_arguments(arguments):

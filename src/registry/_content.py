@@ -102,8 +102,8 @@ def block_to_json(block: ContentBlock) -> dict[str, JsonValue]:
     if isinstance(block, TextBlock):
         return {"type": "text", "text": block.text}
     if isinstance(block, ImageBlock):
-        pairs = (("mediaType", block.media_type or None), ("data", block.data), ("url", block.url))
-        return {"type": "image"} | {key: value for key, value in pairs if value is not None}
+        pairs = (("type", "image"), ("mediaType", block.media_type or None), ("data", block.data), ("url", block.url))
+        return {key: value for key, value in pairs if value is not None}
     return dict(block.data)
 
 

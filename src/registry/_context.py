@@ -47,38 +47,47 @@ class CallView(Protocol):
     @property
     def token(self) -> CallToken:
         """The call's identity; provider ids may repeat, this does not."""
+        ...
 
     @property
     def call_id(self) -> str:
         """The provider's label."""
+        ...
 
     @property
     def root_call_id(self) -> str:
         """The label of the outermost call: its own, or that of the call that made it."""
+        ...
 
     @property
     def name(self) -> str:
         """The tool's name as the model wrote it."""
+        ...
 
     @property
     def arguments(self) -> JsonValue:
         """The frozen arguments."""
+        ...
 
     @property
     def agent(self) -> Scope | None:
         """The scope whose tools and hooks apply."""
+        ...
 
     @property
     def parent(self) -> CallToken | None:
         """The token of the call whose body made this one, or ``None``."""
+        ...
 
     @property
     def cancelled(self) -> bool:
         """Whether the caller has cancelled this call."""
+        ...
 
     @property
     def cancel_reason(self) -> str | None:
         """Why, if the canceller said so."""
+        ...
 
 
 class Deadline(Protocol):
@@ -87,6 +96,7 @@ class Deadline(Protocol):
     @property
     def fired(self) -> bool:
         """Whether it ran out before the caller's cancel and before every deadline around it."""
+        ...
 
 
 class DispatchView(CallView, Protocol):
@@ -98,9 +108,11 @@ class DispatchView(CallView, Protocol):
         Returns:
             A ``Success``, or a ``Failure`` if the value is invalid or the tool is gone.
         """
+        ...
 
     def fail(self, message: str, code: str | None = None, *, name: str = "ToolError") -> Outcome:
         """A failure with this message, code and error name in place of whatever came back."""
+        ...
 
     def deadline(self, seconds: float) -> AbstractContextManager[Deadline]:
         """Open a deadline around ``proceed``: ``with call.deadline(2.5) as deadline: ...``.
@@ -108,6 +120,7 @@ class DispatchView(CallView, Protocol):
         Args:
             seconds: From now, on trio's clock; more than 0.
         """
+        ...
 
 
 @runtime_checkable
@@ -116,6 +129,7 @@ class RunContext(CallView, Protocol):
 
     async def wait_cancelled(self) -> None:
         """Return once this call is cancelled, also inside a shielded scope."""
+        ...
 
     def defer_context(self, context: JsonValue) -> None:
         """Add an extra context for the next request, after this call's result, even if the body fails later.
@@ -126,12 +140,15 @@ class RunContext(CallView, Protocol):
         Raises:
             NotLosslessError: It is not lossless JSON.
         """
+        ...
 
     def conclude_turn(self) -> None:
         """Declare the turn complete; honoured only if the call succeeds."""
+        ...
 
     def progress(self, progress: JsonValue) -> None:
         """Tell whoever follows ``batch.events()`` how far the body is. Never blocks; callable from a thread."""
+        ...
 
     async def call(self, name: str, arguments: JsonValue = None, *, call_id: str | None = None) -> Outcome:
         """Run a further call inside this one and return its outcome once it is committed.
@@ -143,9 +160,11 @@ class RunContext(CallView, Protocol):
             arguments: A JSON object; ``{}`` if omitted.
             call_id: A label; ``<this call's id>:<n>`` if omitted.
         """
+        ...
 
     def submit(self, name: str, arguments: JsonValue = None, *, call_id: str | None = None) -> PendingCall:
         """Hand in a further call without waiting; the order of the calls is the order of their results."""
+        ...
 
 
 class PendingCall(Protocol):
@@ -154,12 +173,15 @@ class PendingCall(Protocol):
     @property
     def call_id(self) -> str:
         """Its label."""
+        ...
 
     async def outcome(self) -> Outcome:
         """Wait for its commit and return its outcome. Cancelling this wait leaves the call running."""
+        ...
 
     def cancel(self, reason: str | None = None) -> bool:
         """Cancel that call alone; ``False`` if it has settled."""
+        ...
 
 
 class ApprovalRequest(Protocol):
@@ -168,30 +190,33 @@ class ApprovalRequest(Protocol):
     @property
     def call(self) -> CallView:
         """The call that waits."""
+        ...
 
     @property
     def tool_name(self) -> str:
         """The tool's name."""
+        ...
 
     @property
     def call_id(self) -> str:
         """The provider's label."""
+        ...
 
     @property
     def agent(self) -> Scope:
         """The agent whose call it is."""
+        ...
 
     @property
     def reason(self) -> str | None:
         """Why the pre hook asks."""
+        ...
 
 
 PreHook: TypeAlias = "Callable[[CallView, Callable[[], Awaitable[PreDecision]]], Awaitable[PreDecision]]"
 Guard: TypeAlias = Callable[[CallView], str | None]
 AroundHook: TypeAlias = Callable[[DispatchView, Callable[[], Awaitable[Outcome]]], Awaitable[Outcome]]
-PostHook: TypeAlias = (
-    "Callable[[CallView, Outcome, Callable[[], Awaitable[PostDecision]]], Awaitable[PostDecision]]"
-)
+PostHook: TypeAlias = "Callable[[CallView, Outcome, Callable[[], Awaitable[PostDecision]]], Awaitable[PostDecision]]"
 ResultObserver: TypeAlias = Callable[[CallView, Outcome], None]
 ChangeObserver: TypeAlias = Callable[[], None]
 Approver: TypeAlias = (

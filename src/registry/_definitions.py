@@ -47,6 +47,7 @@ class Bind(Protocol):
         Raises:
             ToolArgsError: The arguments cannot be turned into what the function takes.
         """
+        ...
 
 
 def render_as_text(_arguments: Arguments, value: JsonValue) -> str:

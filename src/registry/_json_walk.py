@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import NotLosslessError
+from ._place import path_text
 
 if TYPE_CHECKING:
     from ._json import JsonValue
 
-__all__ = ["Forms", "copy_slowly", "is_lossless_float", "path_text"]
+__all__ = ["Forms", "copy_slowly", "is_lossless_float"]
 
 Forms: TypeAlias = Mapping[type, Callable[[], Any]]
 
@@ -84,9 +85,3 @@ def _problem(item: Any, kind: type, forms: Forms) -> str | None:
             if type(key) is not str:
                 return f"the key {key!r:.80} is not a string"
     return None
-
-
-def path_text(keys: Iterator[str | int]) -> str:
-    """Where a part sits, as ``a.b[2]``; empty for the value itself."""
-    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
-    return text.removeprefix(".")

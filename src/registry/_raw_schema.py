@@ -49,7 +49,9 @@ def compile_raw_validator(schema: Mapping[str, JsonValue]) -> Callable[[JsonValu
         except RecursionError:
             return ['"arguments" is nested too deeply for the schema to be checked']
         except referencing.exceptions.Unresolvable as error:
-            return [f'"arguments" cannot be checked: the schema refers to {_cut(str(error.ref))}, which it does not hold']
+            return [
+                f'"arguments" cannot be checked: the schema refers to {_cut(str(error.ref))}, which it does not hold'
+            ]
         return [f'"{_dotted(error.absolute_path)}" {_problem(error)}' for error in errors]
 
     return validate
@@ -62,7 +64,9 @@ def _refuse_remote(schema: JsonValue) -> None:
         if isinstance(node, dict):
             for key, value in cast("dict[str, JsonValue]", node).items():
                 if key in ("$ref", "$dynamicRef") and isinstance(value, str) and not value.startswith("#"):
-                    msg = f"{path}.{key} refers to {value!r:.200}: inline it under $defs, remote schemas are not fetched"
+                    msg = (
+                        f"{path}.{key} refers to {value!r:.200}: inline it under $defs, remote schemas are not fetched"
+                    )
                     raise RegistrationError(msg)
                 stack.append((value, f"{path}.{key}"))
         elif isinstance(node, list):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from ..errors import RegistrationError
 from ._claims import EXCLUSIVE
@@ -37,6 +37,14 @@ HOOK_KINDS = {
 }
 
 
+class Decorator(Protocol):
+    """What a registration method gives when it is called with options only."""
+
+    def __call__(self, function: F, /) -> F:
+        """Register the function and return it unchanged."""
+        ...
+
+
 class Registrar:
     """The registration methods that ``Registry`` and ``Scope`` share.
 
@@ -55,7 +63,7 @@ class Registrar:
         Raises:
             RegistrationError: A tool of that name is registered in the same place.
         """
-        if not isinstance(definition, ToolDefinition):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(cast("object", definition), ToolDefinition):
             msg = f"register() takes a ToolDefinition, got {definition!r:.80}; for a plain function use tool()"
             raise TypeError(msg)
         return self.registry.file_tool(self._place, definition)
@@ -65,6 +73,7 @@ class Registrar:
     @overload
     def tool(
         self,
+        /,
         *,
         name: str | None = None,
         description: str | None = None,
@@ -76,7 +85,7 @@ class Registrar:
         present_call: Callable[..., JsonValue] | None = None,
         present_result: Callable[..., JsonValue] | None = None,
         polls_cancelled: bool = False,
-    ) -> Callable[[F], F]: ...
+    ) -> Decorator: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Register a function as a tool and return it unchanged; see ``quiesce.tool`` for the options."""
         if function is not None:
@@ -92,7 +101,7 @@ class Registrar:
     @overload
     def guard(self, hook: Callable[P, str | None], /) -> HookRegistration[P, str | None]: ...
     @overload
-    def guard(self) -> Callable[[F], F]: ...
+    def guard(self, /) -> Decorator: ...
     def guard(self, hook: Any = None, /) -> Any:
         """Register a guard: ``fn(call) -> reason to deny, or None``; synchronous, after pre hooks and approval.
 
@@ -105,7 +114,7 @@ class Registrar:
     @overload
     def pre_execute(self, hook: Callable[P, R], /, *, prepend: bool = False) -> HookRegistration[P, R]: ...
     @overload
-    def pre_execute(self, *, prepend: bool = False) -> Callable[[F], F]: ...
+    def pre_execute(self, /, *, prepend: bool = False) -> Decorator: ...
     def pre_execute(self, hook: Any = None, /, *, prepend: bool = False) -> Any:
         """Register ``async fn(call, proceed) -> Allow() | Deny(reason) | Ask(reason)``, run before a call starts.
 
@@ -120,7 +129,7 @@ class Registrar:
     @overload
     def around(self, hook: Callable[P, R], /, *, prepend: bool = False) -> HookRegistration[P, R]: ...
     @overload
-    def around(self, *, prepend: bool = False) -> Callable[[F], F]: ...
+    def around(self, /, *, prepend: bool = False) -> Decorator: ...
     def around(self, hook: Any = None, /, *, prepend: bool = False) -> Any:
         """Register ``async fn(call, proceed) -> Outcome``, run around the body, overlapping with other calls.
 
@@ -136,7 +145,7 @@ class Registrar:
     @overload
     def post_execute(self, hook: Callable[P, R], /, *, prepend: bool = False) -> HookRegistration[P, R]: ...
     @overload
-    def post_execute(self, *, prepend: bool = False) -> Callable[[F], F]: ...
+    def post_execute(self, /, *, prepend: bool = False) -> Decorator: ...
     def post_execute(self, hook: Any = None, /, *, prepend: bool = False) -> Any:
         """Register ``async fn(call, outcome, proceed) -> Accept(...) | Block(...)``, run before a call commits.
 
@@ -151,7 +160,7 @@ class Registrar:
     @overload
     def approver(self, hook: Callable[P, R], /, *, prepend: bool = False) -> HookRegistration[P, R]: ...
     @overload
-    def approver(self, *, prepend: bool = False) -> Callable[[F], F]: ...
+    def approver(self, /, *, prepend: bool = False) -> Decorator: ...
     def approver(self, hook: Any = None, /, *, prepend: bool = False) -> Any:
         """Register ``async fn(request, proceed) -> ApprovalOutcome``, which answers a pre hook's ``Ask``.
 
@@ -167,9 +176,11 @@ class Registrar:
         return self._hook("approver", hook, prepend=prepend)
 
     @overload
-    def on_result(self, hook: Callable[[CallView, Outcome], None], /) -> HookRegistration[[CallView, Outcome], None]: ...
+    def on_result(
+        self, hook: Callable[[CallView, Outcome], None], /
+    ) -> HookRegistration[[CallView, Outcome], None]: ...
     @overload
-    def on_result(self) -> Callable[[F], F]: ...
+    def on_result(self, /) -> Decorator: ...
     def on_result(self, hook: Any = None, /) -> Any:
         """Register ``fn(call, outcome)``, told synchronously right before an outcome is recorded.
 
@@ -180,7 +191,7 @@ class Registrar:
     @overload
     def on_change(self, hook: Callable[[], None], /) -> HookRegistration[[], None]: ...
     @overload
-    def on_change(self) -> Callable[[F], F]: ...
+    def on_change(self, /) -> Decorator: ...
     def on_change(self, hook: Any = None, /) -> Any:
         """Register ``fn()``, told after tools or restrictions changed anywhere. If it raises, a registration is undone."""
         return self._hook("on_change", hook, prepend=False)
@@ -198,7 +209,7 @@ class Registrar:
                 return function
 
             return decorate
-        function = hook.function if isinstance(hook, HookRegistration) else hook
+        function: Any = hook.function if isinstance(hook, HookRegistration) else hook
         if not callable(function):
             msg = f"{kind}() takes a function, got {function!r:.80}"
             raise RegistrationError(msg)

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import RegistrationError
 from ._claims import Claims
 from ._classify import classify
-from ._context import AroundHook, Approver, ChangeObserver, Guard, PostHook, PreHook, ResultObserver
+from ._context import Approver, AroundHook, ChangeObserver, Guard, PostHook, PreHook, ResultObserver
 from ._definitions import ToolDefinition
 from ._explain import Explanation, explain
 from ._json import JsonValue
@@ -114,9 +114,7 @@ class Registry(Registrar):
         if scope is None:
             return dict(self.layer.tools)
         filters = [restriction for link in scope.chain for restriction in link.layer.restrictions]
-        admitted = {
-            name: tool for name, tool in self.inherited(scope).items() if all(f.admits(name) for f in filters)
-        }
+        admitted = {name: tool for name, tool in self.inherited(scope).items() if all(f.admits(name) for f in filters)}
         return admitted | scope.layer.tools
 
     def guards_for(self, scope: Scope | None) -> Iterator[Guard]:
@@ -130,8 +128,10 @@ class Registry(Registrar):
         tools = self._layer(scope).tools
         name = definition.name
         if name in tools:
-            where = "in this scope" if scope is not None else (
-                "(for a per-agent variant, register through that agent's `agent.ctx` instead)"
+            where = (
+                "in this scope"
+                if scope is not None
+                else ("(for a per-agent variant, register through that agent's `agent.ctx` instead)")
             )
             msg = f'tool "{name}" is already registered {where}'
             raise RegistrationError(msg)
@@ -143,9 +143,7 @@ class Registry(Registrar):
 
         return self._file(scope, remove)
 
-    def restrict_scope(
-        self, scope: Scope, allow: Iterable[str] | None, deny: Iterable[str] | None
-    ) -> Registration:
+    def restrict_scope(self, scope: Scope, allow: Iterable[str] | None, deny: Iterable[str] | None) -> Registration:
         """Register a restriction in ``scope``; used by ``Scope.restrict``."""
         if allow is None and deny is None:
             msg = "tools.restrict({}) is a no-op: name the tools to allow or to deny"

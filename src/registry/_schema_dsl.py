@@ -5,12 +5,13 @@ Source: ``spec/behaviour.md`` B2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Generator, Mapping
+from typing import Any, Final, TypeAlias, cast
 
 from ..errors import JsonSchemaError
 from ._json import JsonValue, snapshot
 from ._json_kinds import is_array, is_object
+from ._place import Place, place_text
 from ._schema_check import ANNOTATIONS, check_schema
 
 __all__ = ["parameters_to_json_schema", "value_to_json_schema"]
@@ -24,7 +25,20 @@ _KEYS_OF: Final[dict[str, tuple[str, ...]]] = {
 }
 _TYPES_TEXT: Final = "string/number/integer/boolean/null/array/object/json"
 
-Schema = dict[str, Any]
+Schema: TypeAlias = dict[str, Any]
+_Child: TypeAlias = tuple[Any, Place, bool]
+"""A child to compile: its node, its place, and whether it is a property."""
+_Compiler: TypeAlias = Generator[_Child, Schema, Schema]
+"""Compiles one node: yields each child, is sent its schema, and returns its own."""
+
+
+class _DslError(Exception):
+    """The first violation: where, and what is said of it there."""
+
+    def __init__(self, place: Place, problem: str) -> None:
+        super().__init__(place, problem)
+        self.place = place
+        self.problem = problem
 
 
 def parameters_to_json_schema(spec: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
@@ -35,122 +49,130 @@ def parameters_to_json_schema(spec: Mapping[str, Mapping[str, JsonValue]]) -> Sc
 
     Raises:
         JsonSchemaError: The first violation of the DSL, or all of the subset behind it.
+
+    Source: ``spec/behaviour.md`` B2.5.
     """
-    if not is_object(spec):
-        raise JsonSchemaError(["parameters must be an object of value schemas"])
-    return _checked(_run(_properties(spec, "parameters", root=True)))
+    return _compile(spec, _parameters(spec), "parameters")
 
 
 def value_to_json_schema(node: Mapping[str, JsonValue]) -> Schema:
-    """Compile one value node; see ``parameters_to_json_schema``."""
-    return _checked(_run(_node(node, "schema", property_of=None)))
+    """Compile one value node.
+
+    Returns:
+        The schema, a detached copy.
+
+    Raises:
+        JsonSchemaError: The first violation of the DSL, or all of the subset behind it.
+
+    Source: ``spec/behaviour.md`` B2.1.
+    """
+    return _compile(node, _node(node, None, is_property=False), "schema")
 
 
-def _checked(schema: Schema) -> Schema:
+def _compile(source: object, compiler: _Compiler, root: str) -> Schema:
+    try:
+        schema = _run(source, compiler)
+    except _DslError as error:
+        raise JsonSchemaError([place_text(error.place, root) + error.problem]) from None
     violations = check_schema(schema)
     if violations:
         raise JsonSchemaError(violations)
-    return snapshot(schema)  # type: ignore[no-any-return]
+    return cast("Schema", snapshot(schema))
 
 
-_Step = Iterator[Any]
-
-
-def _run(root: Any) -> Schema:
-    """Run the compiler's generators: each yields a child to compile and is sent its schema. No recursion."""
-    stack = [root]
-    open_nodes: list[int] = []
-    sent: Any = None
+def _run(source: object, compiler: _Compiler) -> Schema:
+    """Run a compiler and those of its descendants, without recursion."""
+    stack = [(id(source), compiler)]
+    open_nodes = {id(source)}
+    sent: Schema | None = None
     while True:
+        identity, compiler = stack[-1]
         try:
-            node, path, property_of = stack[-1].send(sent)
+            node, place, is_property = next(compiler) if sent is None else compiler.send(sent)
         except StopIteration as done:
             stack.pop()
-            sent = done.value
+            open_nodes.discard(identity)
+            sent = cast("Schema", done.value)
             if not stack:
-                return sent  # type: ignore[no-any-return]
-            open_nodes.pop()
+                return sent
             continue
-        if id(node) in open_nodes[-_NEAR:] or (len(open_nodes) > _NEAR and id(node) in set(open_nodes)):
-            raise JsonSchemaError([f"{path} is circular"])
-        open_nodes.append(id(node))
-        stack.append(_node(node, path, property_of=property_of))
+        if id(node) in open_nodes and is_object(node):
+            raise _DslError(place, " is circular")
+        open_nodes.add(id(node))
+        stack.append((id(node), _node(node, place, is_property=is_property)))
         sent = None
 
 
-_NEAR = 100
+def _parameters(spec: Any) -> _Compiler:
+    if not is_object(spec):
+        raise _DslError(None, " must be an object of value schemas")
+    return {"type": "object", "properties": {}} | (yield from _properties(spec, None))
 
 
-def _node(node: Any, path: str, *, property_of: list[str] | None) -> Any:
-    """Compile one node; ``property_of`` collects the names of required properties of the object around it."""
+def _node(node: Any, place: Place, *, is_property: bool) -> _Compiler:
     if not is_object(node):
-        raise JsonSchemaError([f"{path} must be a value schema object"])
-    union = "oneOf" in node
+        raise _DslError(place, " must be a value schema object")
+    if "oneOf" in node:
+        return (yield from _union(node, place, is_property=is_property))
     kind = node.get("type")
-    if not union and (type(kind) is not str or kind not in _KEYS_OF):
-        raise JsonSchemaError([f"{path}.type must be {_TYPES_TEXT}, or use oneOf"])
-    if union and "type" in node:
-        raise JsonSchemaError([f"{path} cannot declare both type and oneOf"])
-    _check_keys(node, path, ("oneOf",) if union else ("type", *_KEYS_OF[str(kind)]), in_property=property_of is not None)
-    if node.get("required", True) is not True:
-        raise JsonSchemaError([f"{path}.required must be true when present"])
+    if type(kind) is not str or kind not in _KEYS_OF:
+        raise _DslError(place, f".type must be {_TYPES_TEXT}, or use oneOf")
+    _check_keys(node, place, ("type", *_KEYS_OF[kind]), is_property=is_property)
     annotations = {key: node[key] for key in ANNOTATIONS if key in node}
-    if union:
-        return {"oneOf": (yield from _union(node, path)), **annotations}
     if kind == "json":
         return annotations
-    schema = {"type": kind, **annotations}
+    schema: Schema = {"type": kind} | annotations
     if kind == "object":
-        schema |= yield from _object(node, path)
-    elif kind == "array" and "items" in node:
-        schema["items"] = yield node["items"], f"{path}.items", None
+        schema |= yield from _object(node, place)
+    elif kind == "array":
+        if "items" in node:
+            schema["items"] = yield node["items"], (place, "items"), False
     else:
-        schema |= _scalar(node, path)
+        schema |= _scalar(node, place)
     return schema
 
 
-def _check_keys(node: Schema, path: str, allowed: tuple[str, ...], *, in_property: bool) -> None:
+def _check_keys(node: Schema, place: Place, allowed: tuple[str, ...], *, is_property: bool) -> None:
     for key in node:
-        if key not in allowed and key not in ANNOTATIONS and not (key == "required" and in_property):
-            raise JsonSchemaError([f"{path}.{key} is not supported by the value schema DSL"])
+        if key not in allowed and key not in ANNOTATIONS and not (key == "required" and is_property):
+            raise _DslError(place, f".{key} is not supported by the value schema DSL")
+    if node.get("required", True) is not True:
+        raise _DslError(place, ".required must be true when present")
 
 
-def _union(node: Schema, path: str) -> Any:
-    branches = node["oneOf"]
-    if not is_array(branches):
-        raise JsonSchemaError([f"{path}.oneOf must be an array of at least two value schemas"])
-    compiled: list[Schema] = []
-    for index, branch in enumerate(branches):
-        compiled.append((yield branch, f"{path}.oneOf[{index}]", None))
-    return compiled
+def _union(node: Schema, place: Place, *, is_property: bool) -> _Compiler:
+    if "type" in node:
+        raise _DslError(place, " cannot declare both type and oneOf")
+    _check_keys(node, place, ("oneOf",), is_property=is_property)
+    if not is_array(node["oneOf"]):
+        raise _DslError(place, ".oneOf must be an array of at least two value schemas")
+    branches: list[Schema] = []
+    around = (place, "oneOf")
+    for index, branch in enumerate(node["oneOf"]):
+        branches.append((yield branch, (around, index), False))
+    return {"oneOf": branches} | {key: node[key] for key in ANNOTATIONS if key in node}
 
 
-def _object(node: Schema, path: str) -> Any:
+def _object(node: Schema, place: Place) -> _Compiler:
     if type(node.get("additionalProperties")) is not bool:
-        raise JsonSchemaError([f"{path}.additionalProperties must be explicitly true or false"])
+        raise _DslError(place, ".additionalProperties must be explicitly true or false")
     schema: Schema = {"additionalProperties": node["additionalProperties"]}
     if "properties" in node:
-        compiled = yield from _properties(node["properties"], f"{path}.properties", root=False)
-        schema |= {key: compiled[key] for key in ("properties", "required") if key in compiled}
+        schema |= yield from _properties(node["properties"], (place, "properties"))
     return schema
 
 
-def _properties(spec: Any, path: str, *, root: bool) -> Any:
+def _properties(spec: Any, place: Place) -> _Compiler:
     if not is_object(spec):
-        raise JsonSchemaError([f"{path} must be an object of value schemas"])
+        raise _DslError(place, " must be an object of value schemas")
     properties: Schema = {}
-    required: list[str] = []
     for name, child in spec.items():
-        properties[name] = yield child, f"{path}.{name}", required
-        if is_object(child) and child.get("required") is True:
-            required.append(name)
-    schema: Schema = {"type": "object", "properties": properties} if root else {"properties": properties}
-    if required:
-        schema["required"] = required
-    return schema
+        properties[name] = yield child, (place, name), True
+    required = [name for name, child in spec.items() if "required" in child]
+    return {"properties": properties} | ({"required": required} if required else {})
 
 
-def _scalar(node: Schema, path: str) -> Schema:
+def _scalar(node: Schema, place: Place) -> Schema:
     if "enum" in node and not is_array(node["enum"]):
-        raise JsonSchemaError([f"{path}.enum must be a non-empty array of scalar values"])
+        raise _DslError(place, ".enum must be a non-empty array of scalar values")
     return {key: node[key] for key in ("enum", "const") if key in node}

@@ -92,9 +92,7 @@ class Scope(Registrar):
         """The scope that it inherits from, or ``None`` if that is the registry itself."""
         return self.chain[1] if len(self.chain) > 1 else None
 
-    def restrict(
-        self, *, allow: Iterable[str] | None = None, deny: Iterable[str] | None = None
-    ) -> Registration:
+    def restrict(self, *, allow: Iterable[str] | None = None, deny: Iterable[str] | None = None) -> Registration:
         """Narrow what this scope inherits; its own tools are outside its own filter.
 
         Several restrictions intersect, and each is lifted on its own.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import attrs
 
 from ._values import Outcome
 
-__all__ = ["CallStatus"]
+__all__ = ["CallState", "CallStatus"]
+
+
+CallState: TypeAlias = Literal["committed", "started", "never_started"]
 
 
 @attrs.frozen
@@ -27,5 +30,5 @@ class CallStatus:
     index: int
     call_id: str
     name: str
-    state: Literal["committed", "started", "never_started"]
+    state: CallState
     outcome: Outcome | None = None

@@ -101,7 +101,8 @@ def _make_converter() -> cattrs.Converter:
     for kind, (read, wanted) in texts.items():
         converter.register_structure_hook(kind, _from_text(read, wanted))
         converter.register_unstructure_hook(
-            kind, str if issubclass(kind, pathlib.PurePath | uuid.UUID) else kind.isoformat  # type: ignore[attr-defined]
+            kind,
+            str if issubclass(kind, pathlib.PurePath | uuid.UUID) else kind.isoformat,  # type: ignore[attr-defined]
         )
     # What is declared as any JSON is not converted: the check that follows says what is wrong with it.
     converter.register_unstructure_hook_func(lambda kind: is_any(strip(kind)[0]), lambda value: value)

@@ -102,7 +102,9 @@ def definition_of(
     """See ``tool``."""
     label = name or _name_of(function)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        msg = f'tool "{label}" is a generator; a tool returns one value, so return a list, or report with run.progress()'
+        msg = (
+            f'tool "{label}" is a generator; a tool returns one value, so return a list, or report with run.progress()'
+        )
         raise RegistrationError(msg)
     if callable(concurrency) and is_async_callable(concurrency):
         msg = f'tool "{label}": concurrency= takes a plain function of the arguments, got the async {concurrency!r:.80}'

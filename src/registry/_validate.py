@@ -1,26 +1,31 @@
 """Validating values against a schema of the enforced subset, with the exact messages that models are shown.
 
-A schema is compiled once into closures that answer yes or no, which is what a valid value costs. Only a value that is
-not valid is walked again, by an interpreter that lists every violation in order.
+A schema is compiled once into closures that answer yes or no, which is all that a valid value costs. Only where they
+say no, or the schema is too deep for them, does an interpreter without recursion list every violation in order.
+
+A value that fits its schema is lossless: its scalars are checked to be, and what no schema node describes (a value of
+any type, an undeclared key, an element without ``items``) is checked by ``is_json``, which also finds the cycles.
 
 Source: ``spec/behaviour.md`` B4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Generator, Mapping, Set
+from typing import Any, Final, Protocol, TypeAlias, cast
 
+from ..errors import JsonSchemaError
 from ._canonical import canonical_text
-from ._json import JsonValue, is_json
-from ._json_kinds import is_array, is_frozen, is_object
-from ._schema_check import SCALAR_CHECKS, is_integer, is_number, same_scalar
+from ._json import FrozenDict, FrozenList, JsonValue, freeze, is_json
+from ._json_kinds import is_array, is_object
+from ._place import Place, place_text
+from ._schema_check import SCALAR_CHECKS, same_scalar
 
 __all__ = ["Validator", "compile_validator"]
 
-Fits = Callable[[Any], bool]
-_BUDGET = 40
-"""Levels of a schema that are compiled into nested closures; deeper ones are interpreted without recursion."""
+_Fits: TypeAlias = Callable[[Any], bool]
+_LEVELS: Final = 40
+"""Levels of a schema that become nested closures; a deeper schema is only interpreted."""
 
 
 class Validator(Protocol):
@@ -30,193 +35,233 @@ class Validator(Protocol):
         """Every violation, in order; empty if the value is valid.
 
         Args:
-            value: Anything.
+            value: Anything, of any depth.
             path: What the value is called in the messages; ``""`` for a tool's arguments.
         """
+        ...
+
+
+class _TooDeepError(Exception):
+    """The schema has more than ``_LEVELS`` levels."""
 
 
 def compile_validator(schema: Mapping[str, JsonValue]) -> Validator:
-    """Compile a schema that ``check_schema`` accepts. Later changes to it have no effect if it is frozen."""
-    fits = _compile(schema, _BUDGET)
+    """Compile a schema.
+
+    Args:
+        schema: One that ``check_schema`` accepts; later changes to it have no effect.
+
+    Returns:
+        The validator; it never raises.
+
+    Raises:
+        JsonSchemaError: It states a type that there is not, so nobody has checked it.
+    """
+    frozen: Any = freeze(schema)
+    fits: _Fits | None
+    try:
+        fits = _compile(frozen, _LEVELS)
+    except (_TooDeepError, RecursionError):
+        fits = None
 
     def validate(value: object, path: str = "value") -> list[str]:
-        if fits is not None and fits(value):
-            return []
-        return _interpret(schema, value, path)
+        try:
+            if fits is not None and fits(value):
+                return []
+        except RecursionError:
+            pass  # the caller is near the limit: interpret
+        return _Interpreter(path).run(frozen, value)
 
     return validate
 
 
-def _compile(schema: Mapping[str, Any], budget: int) -> Fits | None:
-    """A closure that says whether a value fits; ``None`` where the schema is too deep for one."""
-    if not budget:
-        return None
+def _compile(schema: Mapping[str, Any], levels: int) -> _Fits:
+    """A closure that says whether a value fits."""
+    if not levels:
+        raise _TooDeepError
     if "oneOf" in schema:
-        branches = [_compile(branch, budget - 1) for branch in schema["oneOf"]]
-        found = [fits for fits in branches if fits is not None]
-        if len(found) < len(branches):
-            return None
-        return lambda value: sum(fits(value) for fits in found) == 1
+        branches = [_compile(branch, levels - 1) for branch in schema["oneOf"]]
+        return lambda value: sum(fits(value) for fits in branches) == 1
     match schema.get("type"):
         case None:
-            return _is_lossless
+            return is_json
         case "object":
-            return _compile_object(schema, budget)
+            return _compile_object(schema, levels - 1)
         case "array":
-            return _compile_array(schema, budget)
+            return _compile_array(schema, levels - 1)
         case kind:
             return _compile_scalar(kind, schema)
 
 
-def _is_lossless(value: object) -> bool:
-    return is_frozen(value) or is_json(value)
-
-
-def _compile_scalar(kind: str, schema: Mapping[str, Any]) -> Fits:
+def _compile_scalar(kind: str, schema: Mapping[str, Any]) -> _Fits:
+    if kind not in SCALAR_CHECKS:
+        raise JsonSchemaError([f"{kind!r} is not a type; check_schema tells where it stands"])
     fits = SCALAR_CHECKS[kind]
-    if "enum" in schema:
-        members = tuple(schema["enum"])
-        return lambda value: fits(value) and any(same_scalar(member, value) for member in members)
-    if "const" in schema:
-        const = schema["const"]
-        return lambda value: fits(value) and same_scalar(const, value)
-    return fits
+    if "enum" not in schema and "const" not in schema:
+        return fits
+    # With both, the constant is one of the enum's members.
+    allowed = [schema["const"]] if "const" in schema else schema["enum"]
+    if kind == "string":
+        members = frozenset(allowed)
+        return lambda value: fits(value) and value in members
+    return lambda value: fits(value) and any(same_scalar(member, value) for member in allowed)
 
 
-def _compile_array(schema: Mapping[str, Any], budget: int) -> Fits | None:
+def _compile_array(schema: Mapping[str, Any], levels: int) -> _Fits:
     if "items" not in schema:
-        return lambda value: is_array(value) and _is_lossless(value)
-    items = _compile(schema["items"], budget - 1)
-    if items is None:
-        return None
-    # Elements that fit a schema are lossless, so the array is.
-    return lambda value: is_array(value) and all(map(items, value))
+        return lambda value: is_array(value) and is_json(value)
+    exact, fits = _exact_types(schema["items"]), _compile(schema["items"], levels)
+
+    def fits_array(value: object) -> bool:
+        if not is_array(value):
+            return False
+        for item in value:
+            if type(item) not in exact and not fits(item):
+                return False
+        return True
+
+    return fits_array
 
 
-def _compile_object(schema: Mapping[str, Any], budget: int) -> Fits | None:
-    properties: dict[str, Fits] = {}
-    for name, child in schema.get("properties", {}).items():
-        fits = _compile(child, budget - 1)
-        if fits is None:
-            return None
-        properties[name] = fits
+_ATOMS: Final = frozenset({bool, int, str, type(None)})
+_EXACT_TYPES: Final[dict[str | None, frozenset[type]]] = {
+    None: _ATOMS | {FrozenDict, FrozenList},
+    "string": frozenset({str}),
+    "integer": frozenset({int}),
+    "number": frozenset({int}),
+    "boolean": frozenset({bool}),
+    "null": frozenset({type(None)}),
+}
+
+
+def _exact_types(schema: Mapping[str, Any]) -> Set[type]:
+    """Types whose values all fit the schema: looking there first saves most calls of closures."""
+    if not schema.keys().isdisjoint(("oneOf", "enum", "const")):
+        return frozenset()
+    return _EXACT_TYPES.get(schema.get("type"), frozenset())
+
+
+def _compile_object(schema: Mapping[str, Any], levels: int) -> _Fits:
+    properties: dict[str, tuple[Set[type], _Fits]] = {
+        name: (_exact_types(child), _compile(child, levels)) for name, child in schema.get("properties", {}).items()
+    }
     required = tuple(schema.get("required", ()))
-    closed = schema.get("additionalProperties") is False
+    undeclared: tuple[Set[type], _Fits] = (_EXACT_TYPES[None], is_json)
+    if schema.get("additionalProperties") is False:
+        undeclared = (frozenset(), lambda _: False)
 
-    def fits_object(value: Any) -> bool:
+    def fits_object(value: object) -> bool:
         if not is_object(value):
             return False
         for name in required:
             if name not in value:
                 return False
         for name, item in value.items():
-            fits = properties.get(name)
-            if fits is not None:
-                if not fits(item):
-                    return False
-            elif closed or type(name) is not str or not _is_lossless(item):
+            exact, fits = properties.get(name, undeclared)
+            if type(name) is not str or (type(item) not in exact and not fits(item)):
                 return False
         return True
 
     return fits_object
 
 
-_Walk = Generator[tuple[Mapping[str, Any], object, str], list[str], list[str]]
+_Child: TypeAlias = tuple[Mapping[str, Any], Any, Place]
+_Walk: TypeAlias = Generator[_Child, list[str], list[str]]
+"""Validates one node: yields each child, is sent its violations, and returns them all."""
 
 
-def _interpret(schema: Mapping[str, Any], value: object, path: str) -> list[str]:
-    """Every violation: each node's generator yields its children and is sent their violations. No recursion."""
-    stack = [_node(schema, value, path)]
-    sent: list[str] | None = None
-    while True:
-        try:
-            child = stack[-1].send(sent)  # type: ignore[arg-type]
-        except StopIteration as done:
-            stack.pop()
-            sent = done.value
-            if not stack:
-                return sent  # type: ignore[return-value]
-        else:
-            stack.append(_node(*child))
-            sent = None
+class _Interpreter:
+    """Lists every violation, without recursion.
 
+    Args:
+        root: What the value is called in the messages.
+    """
 
-def _node(schema: Mapping[str, Any], value: object, path: str) -> _Walk:
-    shown = path or "arguments"
-    if "oneOf" in schema:
-        return (yield from _union(schema, value, path))
-    match schema.get("type"):
-        case None:
-            return [] if _is_lossless(value) else [f'"{shown}" must be a lossless JSON value']
-        case "object":
-            return (yield from _object(schema, value, path))
-        case "array":
-            return (yield from _array(schema, value, path))
-        case kind:
-            return _scalar(schema, kind, value, shown)
+    def __init__(self, root: str) -> None:
+        self._root = root
 
+    def run(self, schema: Mapping[str, Any], value: object) -> list[str]:
+        stack = [self._node(schema, value, None)]
+        sent: list[str] | None = None
+        while True:
+            try:
+                child = next(stack[-1]) if sent is None else stack[-1].send(sent)
+            except StopIteration as done:
+                stack.pop()
+                sent = cast("list[str]", done.value)
+                if not stack:
+                    return sent
+            else:
+                stack.append(self._node(*child))
+                sent = None
 
-def _union(schema: Mapping[str, Any], value: object, path: str) -> _Walk:
-    matched = 0
-    for branch in schema["oneOf"]:
-        matched += not (yield branch, value, path)
-    if matched == 1:
-        return []
-    return [f'"{path or "arguments"}" must match exactly one oneOf branch (matched {matched})']
+    def _path(self, place: Place) -> str:
+        return place_text(place, self._root)
 
+    def _says(self, place: Place, problem: str) -> str:
+        return f'"{self._path(place) or "arguments"}" {problem}'
 
-def _object(schema: Mapping[str, Any], value: object, path: str) -> _Walk:
-    shown = path or "arguments"
-    if not is_object(value):
-        return [f'"{shown}" must be an object']
-    prefix = f"{path}." if path else ""
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    found = [f'missing required property "{prefix}{name}"' for name in schema.get("required", ()) if name not in value]
-    for name, child in properties.items():
-        if name in value:
-            found += yield child, value[name], f"{prefix}{name}"
-    if schema.get("additionalProperties") is False:
-        found += [
-            f'"{prefix}{name}" is not a declared property (additionalProperties: false)'
-            for name in value
-            if name not in properties
+    def _node(self, schema: Mapping[str, Any], value: Any, place: Place) -> _Walk:
+        if "oneOf" in schema:
+            return (yield from self._union(schema, value, place))
+        match schema.get("type"):
+            case None:
+                problem = None if is_json(value) else "must be a lossless JSON value"
+            case "object":
+                return (yield from self._object(schema, value, place))
+            case "array":
+                return (yield from self._array(schema, value, place))
+            case kind:
+                problem = _scalar_problem(kind, schema, value)
+        return [] if problem is None else [self._says(place, problem)]
+
+    def _union(self, schema: Mapping[str, Any], value: object, place: Place) -> _Walk:
+        matched = 0
+        for branch in schema["oneOf"]:
+            matched += not (yield branch, value, place)
+        return [] if matched == 1 else [self._says(place, f"must match exactly one oneOf branch (matched {matched})")]
+
+    def _object(self, schema: Mapping[str, Any], value: object, place: Place) -> _Walk:
+        if not is_object(value):
+            return [self._says(place, "must be an object")]
+        properties: Mapping[str, Any] = schema.get("properties", {})
+        found = [
+            f'missing required property "{self._path((place, name))}"'
+            for name in schema.get("required", ())
+            if name not in value
         ]
-    if not found and not _is_lossless(value):
-        found.append(f'"{shown}" must be a lossless JSON object')
-    return found
+        for name, child in properties.items():
+            if name in value:
+                found += yield child, value[name], (place, name)
+        undeclared = {name: item for name, item in value.items() if name not in properties}
+        if schema.get("additionalProperties") is False:
+            problem = "is not a declared property (additionalProperties: false)"
+            found += [self._says((place, name), problem) for name in undeclared]
+        if not found and not (is_json(undeclared) and all(type(name) is str for name in value)):
+            found.append(self._says(place, "must be a lossless JSON object"))
+        return found
 
-
-def _array(schema: Mapping[str, Any], value: object, path: str) -> _Walk:
-    shown = path or "arguments"
-    if not is_array(value):
-        return [f'"{shown}" must be an array']
-    found: list[str] = []
-    if "items" in schema:
+    def _array(self, schema: Mapping[str, Any], value: object, place: Place) -> _Walk:
+        if not is_array(value):
+            return [self._says(place, "must be an array")]
+        if "items" not in schema:
+            return [] if is_json(value) else [self._says(place, "must be a dense lossless JSON array")]
+        found: list[str] = []
         for index, item in enumerate(value):
-            found += yield schema["items"], item, f"{path}[{index}]"
-    if not found and not _is_lossless(value):
-        found.append(f'"{shown}" must be a dense lossless JSON array')
-    return found
+            found += yield schema["items"], item, (place, index)
+        return found
 
 
-def _scalar(schema: Mapping[str, Any], kind: str, value: object, shown: str) -> list[str]:
-    wrong = _wrong_kind(kind, value)
-    if wrong is not None:
-        return [f'"{shown}" must be {wrong}']
+def _scalar_problem(kind: str, schema: Mapping[str, Any], value: object) -> str | None:
+    if not SCALAR_CHECKS[kind](value):
+        if kind == "number":
+            return "must be a finite JSON number" if type(value) is float else "must be a number"
+        return f"must be {_NAMES[kind]}"
     if "enum" in schema and not any(same_scalar(member, value) for member in schema["enum"]):
-        return [f'"{shown}" must be one of {canonical_text(list(schema["enum"]))}']
+        return f"must be one of {canonical_text(schema['enum'])}"
     if "const" in schema and not same_scalar(schema["const"], value):
-        return [f'"{shown}" must be {canonical_text(schema["const"])}']
-    return []
+        return f"must be {canonical_text(schema['const'])}"
+    return None
 
 
-def _wrong_kind(kind: str, value: object) -> str | None:
-    if kind == "number":
-        if is_number(value):
-            return None
-        return "a finite JSON number" if type(value) is float else "a number"
-    if kind == "integer":
-        return None if is_integer(value) else "an integer"
-    if SCALAR_CHECKS[kind](value):
-        return None
-    return "null" if kind == "null" else f"a {kind}"
+_NAMES: Final = {"string": "a string", "integer": "an integer", "boolean": "a boolean", "null": "null"}

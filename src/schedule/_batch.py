@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, cast
 
 import trio
 
@@ -24,8 +24,8 @@ def checked_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
         TypeError: One is not a ``ToolCall``; the message names its place.
     """
     found = tuple(calls)
-    for index, call in enumerate(found):
-        if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+    for index, call in enumerate(cast("tuple[object, ...]", found)):
+        if not isinstance(call, ToolCall):
             msg = (
                 f"calls[{index}] is {call!r:.80}, not a ToolCall; make one with ToolCall(call_id, name, arguments), or "
                 "read a provider's message with quiesce.adapters"
@@ -39,9 +39,11 @@ class Owner(Protocol):
 
     def begin(self, batch: Batch) -> None:
         """``batch`` begins to run; raises if it may not."""
+        ...
 
     def end(self, batch: Batch) -> None:
         """``batch`` has settled."""
+        ...
 
 
 class Batch:

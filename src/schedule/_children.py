@@ -6,7 +6,7 @@ import trio
 
 from ..actors import Execution, SubCalls
 from ..errors import RuntimeClosedError, SchedulerFault
-from ..registry import JsonValue, Outcome, ToolCall
+from ..registry import JsonValue, Outcome, Success, ToolCall
 from ._driver import Driver, Place
 
 __all__ = ["open_sub_calls"]
@@ -130,6 +130,6 @@ class ChildLane:
         self._outcomes[index] = outcome
         # What a sub-call adds for the next request reaches it through its parent (A3.13, A3.15).
         self._execution.contexts.extend(outcome.contexts)
-        if not outcome.is_error and outcome.concludes_turn:
+        if isinstance(outcome, Success) and outcome.concludes_turn:
             self._execution.concludes = True
         self._committed[index].set()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from ..registry import ANY, Claims
+from ..registry import ANY, Claims, Keys
 
 __all__ = ["ClaimTable", "Conflict", "conflicts", "has_any"]
 
@@ -25,11 +25,9 @@ def conflicts(one: Claims, other: Claims) -> bool:
     return _meet(one.writes, other.reads) or _meet(other.writes, one.reads) or _meet(one.writes, other.writes)
 
 
-def _meet(one: object, other: object) -> bool:
+def _meet(one: Keys, other: Keys) -> bool:
     if one is ANY or other is ANY:
         return bool(one) and bool(other)
-    assert isinstance(one, frozenset)
-    assert isinstance(other, frozenset)
     return not one.isdisjoint(other)
 
 
@@ -90,7 +88,7 @@ class ClaimTable:
 
     def add(self, index: int, claims: Claims) -> bool:
         """Let call ``index`` hold ``claims``; returns whether it has to wait for others."""
-        blockers = set() if has_any(claims) else self._blockers_of(index, claims)
+        blockers: set[int] = set() if has_any(claims) else self._blockers_of(index, claims)
         self._held[index] = claims
         self._any_readers += claims.reads is ANY
         self._any_writers += claims.writes is ANY
@@ -174,8 +172,8 @@ class ClaimTable:
             del self._keys[key]
 
 
-def _keys(side: object) -> frozenset[str]:
-    return side if isinstance(side, frozenset) else frozenset()
+def _keys(side: Keys) -> frozenset[str]:
+    return frozenset() if side is ANY else side
 
 
 def _last(holders: dict[int, None], before: int) -> tuple[int, ...]:

@@ -141,7 +141,7 @@ class Driver:
             self.cancel(f"interrupted by {type(error).__name__}")
             return
         for pending in self.pending():
-            print(f"quiesce: still settling: {pending}", file=sys.stderr)  # noqa: T201 - for the person at the keys
+            print(f"quiesce: still settling: {pending}", file=sys.stderr)
 
     # What the owner of the lane does with it.
 
@@ -223,7 +223,7 @@ class Driver:
             if decision.do is Do.DONE:
                 break
             try:
-                await self._act(decision.do, decision.index)
+                await self._act(decision.do, decision.call)
             except BaseException as error:  # noqa: BLE001 - hooks and bodies raise nothing here, so this is a fault
                 self.broke(error)
         self.caller_cancel.stop()
@@ -314,9 +314,11 @@ class Driver:
         if self._subscribers:
             call = execution.call
             self.publish(Started(execution.index, call.call_id, call.name, execution.started_at))
-        self._context.run(
-            self.nursery.start_soon, run_call, execution, self._pipeline, self._settled, self._broke_in, name=execution.call.name
-        )
+        self._context.run(self._spawn, execution)
+
+    def _spawn(self, execution: Execution) -> None:
+        name = execution.call.name
+        self.nursery.start_soon(run_call, execution, self._pipeline, self._settled, self._broke_in, name=name)
 
     def _settled(self, execution: Execution, outcome: Outcome) -> None:
         self._has_outcome(execution, outcome)
@@ -334,9 +336,7 @@ class Driver:
         self.caller_cancel.forget(execution.cancel)
         if self._subscribers:
             call = execution.call
-            self.publish(
-                Settled(execution.index, call.call_id, call.name, execution.settled_at, outcome.is_error)
-            )
+            self.publish(Settled(execution.index, call.call_id, call.name, execution.settled_at, outcome.is_error))
 
     async def _commit(self, execution: Execution) -> None:
         if execution.outcome is None:
@@ -399,9 +399,7 @@ class Driver:
         if self._subscribers:
             self.publish(Committed(index, outcome.call_id, outcome.name, now, outcome))
 
-    async def _staged(
-        self, execution: Execution, stage: Callable[[Execution], object]
-    ) -> Outcome | None:
+    async def _staged(self, execution: Execution, stage: Callable[[Execution], object]) -> Outcome | None:
         try:
             return await stage(execution)  # type: ignore[misc, no-any-return]  # pyright: ignore
         except BaseException as error:

@@ -38,10 +38,10 @@ class Do(enum.Enum):
 
 
 class Decision(NamedTuple):
-    """What to do, and for which call (``-1`` for ``WAIT`` and ``DONE``)."""
+    """What to do, and for which call, by its index (``-1`` for ``WAIT`` and ``DONE``)."""
 
     do: Do
-    index: int = -1
+    call: int = -1
 
 
 class Verdict(enum.Enum):

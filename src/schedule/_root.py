@@ -10,8 +10,8 @@ import trio
 
 from ..actors import first_interrupt
 from ..errors import SchedulerFault
-from ..journal import BatchEnd, BatchStart, request_of
-from ..registry import CallStatus, Outcome, ToolCall
+from ..journal import BatchEnd, BatchStart, BatchStatus, request_of
+from ..registry import CallState, CallStatus, Outcome, ToolCall
 from ._children import open_sub_calls
 from ._driver import Driver, Place
 from ._services import Services
@@ -92,6 +92,7 @@ class RootLane:
         driver = self.driver
         cancel = driver.caller_cancel
         reason = cancel.reason
+        status: BatchStatus
         if driver.interrupt is not None:
             status = "interrupted"
         elif driver.fault is not None:
@@ -110,17 +111,14 @@ class RootLane:
             driver.fault = driver.fault or error
 
 
-def statuses(
-    driver: Driver, calls: Mapping[int, ToolCall], outcomes: Mapping[int, Outcome]
-) -> tuple[CallStatus, ...]:
+def statuses(driver: Driver, calls: Mapping[int, ToolCall], outcomes: Mapping[int, Outcome]) -> tuple[CallStatus, ...]:
     """What is known of each call after a fault: committed, started, or never started."""
     found: list[CallStatus] = []
     for index, call in calls.items():
         outcome = outcomes.get(index)
         execution = driver.executions.get(index)
-        if outcome is not None:
-            state = "committed"
-        else:
+        state: CallState = "committed"
+        if outcome is None:
             state = "started" if execution is not None and execution.invoked else "never_started"
         found.append(CallStatus(index, call.call_id, call.name, state, outcome))
     return tuple(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal
 
@@ -153,7 +153,7 @@ async def open_runtime(
     durability: Literal["settled", "dispatch"] = "settled",
     stall_after: float | None = None,
     pipeline: Pipeline | None = None,
-) -> AsyncIterator[Runtime]:
+) -> AsyncGenerator[Runtime]:
     """Open a runtime; leaving the block settles everything in it.
 
     An exception from the block leaves it unchanged, never wrapped in a group; batches that other tasks still run are
@@ -178,7 +178,7 @@ async def open_runtime(
         # Places in a lane bound the threads already; a bound here could let a parent's thread wait for its child's.
         limiter=trio.CapacityLimiter(math.inf),
         max_parallel=max_parallel,
-        limits=limits or {},
+        limits=dict(limits or {}),
         durability=durability,
         stall_after=stall_after,
         pipeline=Pipeline() if pipeline is None else pipeline,

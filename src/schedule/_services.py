@@ -55,7 +55,7 @@ class Services:
     flushes: bool
     limiter: trio.CapacityLimiter
     max_parallel: int = attrs.field(default=10, validator=_at_least_one)
-    limits: Mapping[str, int] = attrs.field(factory=dict[str, int], converter=dict, validator=_limits)
+    limits: Mapping[str, int] = attrs.field(factory=dict[str, int], validator=_limits)
     durability: Literal["settled", "dispatch"] = attrs.field(
         default="settled", validator=attrs.validators.in_(("settled", "dispatch"))
     )

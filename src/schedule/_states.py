@@ -45,19 +45,21 @@ class CallEvent(enum.Enum):
 
 _P, _E = CallPhase, CallEvent
 
-TRANSITIONS: Final[Mapping[tuple[CallPhase, CallEvent], CallPhase]] = MappingProxyType({
-    (_P.QUEUED, _E.PREPARE): _P.PREPARING,
-    (_P.QUEUED, _E.ABANDON): _P.ABANDONED,
-    (_P.PREPARING, _E.START): _P.RUNNING,
-    (_P.PREPARING, _E.HOLD): _P.READY,
-    (_P.PREPARING, _E.SETTLE): _P.SETTLED,
-    (_P.READY, _E.START): _P.RUNNING,
-    (_P.READY, _E.SETTLE): _P.SETTLED,
-    (_P.RUNNING, _E.SETTLE): _P.SETTLED,
-    (_P.SETTLED, _E.COMMIT): _P.COMMITTING,
-    (_P.ABANDONED, _E.COMMIT): _P.COMMITTING,
-    (_P.COMMITTING, _E.COMMITTED): _P.COMMITTED,
-})
+TRANSITIONS: Final[Mapping[tuple[CallPhase, CallEvent], CallPhase]] = MappingProxyType(
+    {
+        (_P.QUEUED, _E.PREPARE): _P.PREPARING,
+        (_P.QUEUED, _E.ABANDON): _P.ABANDONED,
+        (_P.PREPARING, _E.START): _P.RUNNING,
+        (_P.PREPARING, _E.HOLD): _P.READY,
+        (_P.PREPARING, _E.SETTLE): _P.SETTLED,
+        (_P.READY, _E.START): _P.RUNNING,
+        (_P.READY, _E.SETTLE): _P.SETTLED,
+        (_P.RUNNING, _E.SETTLE): _P.SETTLED,
+        (_P.SETTLED, _E.COMMIT): _P.COMMITTING,
+        (_P.ABANDONED, _E.COMMIT): _P.COMMITTING,
+        (_P.COMMITTING, _E.COMMITTED): _P.COMMITTED,
+    }
+)
 
 
 class IllegalTransitionError(Exception):

@@ -134,11 +134,9 @@ class _Running:
         self._waiting = trio.CancelScope(deadline=deadline)
 
     async def run(self) -> Completed:
-        with contextlib.ExitStack() as pipes:
-            streams = [cast("FdStream", s) for s in (self._process.stdout, self._process.stderr)]
-            for stream in streams:
-                pipes.callback(stream.close)
-            timed_out = await self._supervise(streams)
+        stdout, stderr = cast("FdStream", self._process.stdout), cast("FdStream", self._process.stderr)
+        with contextlib.closing(stdout), contextlib.closing(stderr):
+            timed_out = await self._supervise(stdout, stderr)
         code = self._process.returncode
         assert code is not None, "the group is gone, so its leader is reaped"
         return Completed(
@@ -149,10 +147,10 @@ class _Running:
             stderr=self._stderr.captured(),
         )
 
-    async def _supervise(self, streams: list[FdStream]) -> bool:
+    async def _supervise(self, stdout: FdStream, stderr: FdStream) -> bool:
         patience = 0.0
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._read, *streams)
+            nursery.start_soon(self._read, stdout, stderr)
             try:
                 timed_out = await self._wait_for_leader()
                 if self._process.returncode is not None and not self._group.gone():

@@ -13,6 +13,7 @@ import trio
 
 from ..errors import ToolArgsError
 from ..registry import PARALLEL, Arguments, JsonValue, Outcome, Output, ToolDefinition, define_tool
+from ._cards import card_of
 from ._text_window import MAX_LINES, read_window
 from ._workspace import Workspace, workspace_of
 
@@ -149,11 +150,7 @@ def _present_call(arguments: Arguments) -> JsonValue:
 
 
 def _present_result(_arguments: Arguments, outcome: Outcome) -> JsonValue:
-    match outcome.meta:
-        case {"path": _, "offset": _, "lines": _, "totalLines": _} as meta:
-            return {"type": "read", **meta}
-        case _:
-            return None
+    return card_of(outcome.meta, "read", {"path", "offset", "lines", "totalLines"})
 
 
 def read_tool(workspace: Workspace | str | os.PathLike[str]) -> ToolDefinition:

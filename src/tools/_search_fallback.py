@@ -69,7 +69,7 @@ class Level:
         self.prefix = folder.rstrip("/") + "/"
         self.above = above
         self.has_git = os.path.lexists(self.prefix + ".git")
-        self.in_git = self.has_git or (above is not None and above.in_git)
+        self.in_git: bool = self.has_git or (above is not None and above.in_git)
         self.rules = [_read_rules(self.prefix + name) for name in _IGNORE_FILES]
 
     def ignores(self, path: str, *, is_folder: bool) -> bool | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..registry import JsonValue, Outcome
+from ._cards import card_of
 
 __all__ = ["cut_line", "cut_note", "fitting", "present_search"]
 
@@ -42,8 +43,4 @@ def fitting(items: Iterable[JsonValue]) -> list[JsonValue]:
 
 def present_search(_arguments: object, outcome: Outcome) -> JsonValue:
     """The ``search`` card of a result, from its metadata."""
-    match outcome.meta:
-        case {"shape": "paths" | "matches", "truncated": _, "total": _} as meta:
-            return {"type": "search", **meta}
-        case _:
-            return None
+    return card_of(outcome.meta, "search", {"shape", "truncated", "total"})

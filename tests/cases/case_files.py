@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 DATA = Path(__file__).parent / "data"
 
@@ -35,21 +35,26 @@ def load_scenarios() -> list[dict[str, Any]]:
 def revive(value: Any) -> Any:
     """A value of the static files with its ``$special`` parts made real."""
     if isinstance(value, list):
-        return [revive(item) for item in value]
+        items: list[Any] = value
+        return [revive(item) for item in items]
     if not isinstance(value, dict):
         return value
-    special = value.get("$special")
+    members = cast("dict[str, Any]", value)
+    special: str | None = members.get("$special")
     if special is None:
-        return {key: revive(item) for key, item in value.items()}
+        return {key: revive(item) for key, item in members.items()}
     if special == "foreign":
         return object()
-    return float({"nan": "nan", "inf": "inf", "-inf": "-inf", "-0": "-0.0"}.get(special, special.removeprefix("float:")))
+    return float(
+        {"nan": "nan", "inf": "inf", "-inf": "-inf", "-0": "-0.0"}.get(special, special.removeprefix("float:"))
+    )
 
 
 def has_inexact_integer(value: Any) -> bool:
     """Whether a case holds an integer that a double cannot: the design's number policy differs there."""
     if isinstance(value, list):
-        return any(map(has_inexact_integer, value))
+        items: list[Any] = value
+        return any(map(has_inexact_integer, items))
     if isinstance(value, dict):
-        return any(map(has_inexact_integer, value.values()))
+        return any(map(has_inexact_integer, cast("dict[str, Any]", value).values()))
     return type(value) is int and abs(value) < 10**300 and int(float(value)) != value

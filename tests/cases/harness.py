@@ -18,7 +18,6 @@ from quiesce import (
     Allow,
     Block,
     Deny,
-
     Output,
     Registry,
     RunContext,
@@ -67,7 +66,8 @@ class TraceJournal:
             self.recording.note("call_started", id=event.request.call_id)
         elif isinstance(event, ToolResult):
             code = None if event.error is None else event.error.code
-            text = "\n".join(block["text"] for block in event.content)  # type: ignore[index,call-overload,misc]
+            blocks: list[Json] = [dict(block) for block in event.content if isinstance(block, dict)]
+            text = "\n".join(block["text"] for block in blocks)
             self.recording.note("result", id=event.call_id, is_error=event.is_error, code=code, text=text)
             for context in event.contexts:
                 self.recording.note("context", text=context)
@@ -90,13 +90,19 @@ def classifier(kind: str) -> Any:
     def throws(_: object) -> bool:
         raise RuntimeError(kind)
 
+    def by_arg(arguments: Json) -> bool:
+        return arguments.get("safe") is True
+
+    def returns(value: object) -> Callable[[object], object]:
+        return lambda _: value
+
     return {
-        "true": lambda _: True,
-        "false": lambda _: False,
+        "true": returns(True),
+        "false": returns(False),
         "absent": None,
         "throws": throws,
-        "truthy": lambda _: 1,
-        "by_arg": lambda arguments: arguments.get("safe") is True,
+        "truthy": returns(1),
+        "by_arg": by_arg,
     }[kind]
 
 
@@ -118,8 +124,14 @@ class World:
         self.registry.post_execute(self.post)
         self.registry.on_result(self.observe)
 
+    def entry(self, kind: str, call_id: str) -> Json:
+        """What a hook of the scenario does for a call; nothing unless it says so."""
+        nothing: Json = {"ticks": 0, "decision": "allow"}
+        return next(iter(self.entries(kind, call_id)), nothing)
+
     def entries(self, kind: str, call_id: str) -> list[Json]:
-        return [entry for entry in self.scenario.get(kind) or [] if entry["call"] == call_id]
+        found: list[Json] = self.scenario.get(kind) or []
+        return [entry for entry in found if entry["call"] == call_id]
 
     def tool(self, name: str, kind: str) -> ToolDefinition:
         return define_tool(
@@ -165,7 +177,7 @@ class World:
 
     async def pre(self, call: CallView, proceed: Callable[[], Awaitable[Any]]) -> Any:
         self.recording.note("pre_enter", id=call.call_id)
-        entry = next(iter(self.entries("pre", call.call_id)), {"ticks": 0, "decision": "allow"})
+        entry = self.entry("pre", call.call_id)
         await shielded_sleep(entry["ticks"])
         self.recording.note("pre_exit", id=call.call_id)
         decision, _, text = entry["decision"].partition(":")
@@ -205,7 +217,7 @@ class World:
 
     async def post(self, call: CallView, outcome: Outcome, proceed: Callable[[], Awaitable[Any]]) -> Any:
         self.recording.note("post_enter", id=call.call_id)
-        entry = next(iter(self.entries("post", call.call_id)), {"ticks": 0, "decision": "accept"})
+        entry = self.entry("post", call.call_id)
         await shielded_sleep(entry["ticks"])
         self.recording.note("post_exit", id=call.call_id)
         contexts = (entry["context"],) if "context" in entry else ()
@@ -222,7 +234,8 @@ class World:
 
     def observe(self, call: CallView, outcome: Outcome) -> None:
         self.recording.concluded |= isinstance(outcome, Success) and outcome.concludes_turn
-        for change in self.scenario.get("mutate") or []:
+        changes: list[Json] = self.scenario.get("mutate") or []
+        for change in changes:
             if change["after_result_of"] == call.call_id:
                 name, kind = change["tool"], change["classifier"]
                 self.tools[name].unregister()
@@ -313,5 +326,3 @@ def end_of(recording: Recording, failed: str | None) -> Json:
 def run_scenario(scenario: Json) -> Json:
     """Run a scenario in a trio run of its own, under a mock clock that jumps."""
     return trio.run(play, scenario, clock=trio.testing.MockClock(autojump_threshold=0))
-
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from case_files import load_scenarios
 from counting import restored_schedule, seed_schedule
 from harness import run_scenario

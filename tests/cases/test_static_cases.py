@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from case_files import has_inexact_integer, load_cases, revive
 
+from case_files import has_inexact_integer, load_cases, revive
 from quiesce import Output, define_tool
 from quiesce.errors import JsonSchemaError, NotLosslessError, ToolArgsError
 from quiesce.registry import (
@@ -67,7 +67,10 @@ def test_arguments_are_validated_as_recorded(case: Case) -> None:
     spec = revive(case["spec"])
     if "json_schema" in case:
         assert parameters_to_json_schema(spec) == case["json_schema"]
-    tool = define_tool("t", description="d", parameters=spec, output=Output({"type": "json"}), execute=lambda _: None)
+
+    def nothing(_: object) -> None: ...
+
+    tool = define_tool("t", description="d", parameters=spec, output=Output({"type": "json"}), execute=nothing)
     violations = tool.check_arguments(revive(case["args"]))
     assert violations == case["violations"]
     if case.get("message") is not None:
@@ -145,7 +148,7 @@ def test_lossless_json_is_recognised_as_recorded(case: Case) -> None:
 def test_a_snapshot_is_detached_and_unshares(case: Case) -> None:
     """Changing the original changes nothing in the copy; a shared part becomes two."""
     inner: list[int] = [1]
-    copy = snapshot({"a": inner, "b": inner})
+    copy: Any = snapshot({"a": inner, "b": inner})
     inner.append(2)
     assert (copy == {"a": [1], "b": [1]}) == case["detached"]
     assert (copy["a"] is not copy["b"]) == case["shared_becomes_two_copies"]

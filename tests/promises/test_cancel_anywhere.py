@@ -5,13 +5,13 @@ from __future__ import annotations
 import attrs
 import trio
 import trio.testing
-from counting import AtStep
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world import CallPlan, ListJournal, Plan, World, judge, plans
 
+from counting import AtStep
 from quiesce import EXCLUSIVE, Claims, open_runtime
 from quiesce.registry import Outcome
+from world import CallPlan, ListJournal, Plan, World, judge, plans
 
 MIXED = Plan(
     (

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 import pytest
 import trio
 import trio.testing
-from world import ListJournal
 
 from quiesce import (
     PARALLEL,
@@ -26,13 +25,16 @@ from quiesce.errors import SchedulerFault
 from quiesce.journal import BatchEnd, ToolResult
 from quiesce.registry import CallView
 from quiesce.schedule import Batch
+from world import ListJournal
 
 
 def registry_with(**bodies: Callable[..., Awaitable[object]]) -> Registry:
     registry = Registry()
     for name, body in bodies.items():
         registry.register(
-            define_tool(name, description="d", parameters={}, output=Output({"type": "json"}), execute=body, claims=PARALLEL)
+            define_tool(
+                name, description="d", parameters={}, output=Output({"type": "json"}), execute=body, claims=PARALLEL
+            )
         )
     return registry
 

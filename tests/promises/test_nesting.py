@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import trio
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toolbox import calls_of, registry_of
-from world import ListJournal
 
 from quiesce import EXCLUSIVE, Claims, Effect, Failure, RunContext, Success, open_runtime, run_calls
+from quiesce.registry import DispatchView, JsonValue, Outcome
 from quiesce.journal import ToolCallStarted, ToolResult, rebuild_outcomes
+from toolbox import calls_of, registry_of
+from world import ListJournal
 
 
 async def test_a_child_never_waits_for_its_ancestors_place_or_claims() -> None:
@@ -25,9 +28,7 @@ async def test_a_child_never_waits_for_its_ancestors_place_or_claims() -> None:
         return outcome.value
 
     with trio.fail_after(5):
-        (outcome,) = await run_calls(
-            registry_of(EXCLUSIVE, down=down), calls_of("down", depth=5), max_parallel=1
-        )
+        (outcome,) = await run_calls(registry_of(EXCLUSIVE, down=down), calls_of("down", depth=5), max_parallel=1)
     assert outcome.text == "bottom"
 
 
@@ -46,7 +47,11 @@ async def test_sub_calls_are_recorded_with_parent_and_root_and_never_become_mess
     journal = ListJournal()
     outcomes = await run_calls(registry_of(leaf=leaf, middle=middle, outer=outer), calls_of("outer"), journal=journal)
     results = [event for event in journal.events if isinstance(event, ToolResult)]
-    assert [(event.name, event.call_id) for event in results] == [("leaf", "c0:1:1"), ("middle", "c0:1"), ("outer", "c0")]
+    assert [(event.name, event.call_id) for event in results] == [
+        ("leaf", "c0:1:1"),
+        ("middle", "c0:1"),
+        ("outer", "c0"),
+    ]
     leaf_event, middle_event, outer_event = results
     assert (leaf_event.parent, middle_event.parent, outer_event.parent) == (middle_event.key, outer_event.key, None)
     assert {event.root for event in results} == {outer_event.key}
@@ -139,7 +144,7 @@ async def test_a_deadline_around_the_parent_reaches_its_sub_calls(autojump_clock
     registry = registry_of(slow=slow, outer=outer)
 
     @registry.around
-    async def deadline(call, proceed):  # type: ignore[no-untyped-def]
+    async def deadline(call: DispatchView, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
         if call.parent is not None:
             return await proceed()
         with call.deadline(1) as budget:
@@ -198,12 +203,12 @@ async def test_a_run_context_refuses_to_act_after_its_body_ended() -> None:
     random=st.random_module(),
 )
 def test_any_tree_of_calls_settles_inside_out(
-    tree: list[object], cap: int, cancel_at: int | None, random: object
+    tree: list[JsonValue], cap: int, cancel_at: int | None, random: object
 ) -> None:
     """For random trees of calls on shared keys, cancelled or not: every parent outlives its children."""
     active: list[str] = []
 
-    async def node(arguments: dict[str, list[object]], run: RunContext) -> str:
+    async def node(arguments: dict[str, list[JsonValue]], run: RunContext) -> str:
         active.append(run.call_id)
         try:
             pending = [run.submit("node", {"tree": child}) for child in arguments["tree"]]
@@ -229,4 +234,6 @@ def test_any_tree_of_calls_settles_inside_out(
     ended = [e.key for e in journal.events if isinstance(e, ToolResult)]
     assert sorted(started) == sorted(ended)
     for position, key in enumerate(ended):
-        assert all(not later.startswith(f"{key}:") for later in ended[position:]), "a child was recorded after its parent"
+        assert all(not later.startswith(f"{key}:") for later in ended[position:]), (
+            "a child was recorded after its parent"
+        )

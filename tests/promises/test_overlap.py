@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import attrs
 import pytest
 import trio
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world import claims_plans
 
 from quiesce import ANY, PARALLEL, Claims, Output, Registry, RunContext, ToolCall, define_tool, open_runtime
 from quiesce.schedule import conflicts
+from world import claims_plans
 
 
 @attrs.frozen
@@ -56,7 +58,7 @@ class Gate:
                     parameters={"index": {"type": "integer", "required": True}},
                     output=Output({"type": "null"}),
                     execute=self.body,
-                    claims=lambda arguments: batch.claims[arguments["index"]],
+                    claims=lambda arguments: batch.claims[cast("int", arguments["index"])],
                 )
             )
         self.registry.on_result(lambda call, outcome: self.committed.add(outcome.index))
@@ -143,9 +145,7 @@ async def test_the_pool_is_filled_and_never_exceeded(cap: int) -> None:
 
     registry = Registry()
     registry.register(
-        define_tool(
-            "t", description="d", parameters={}, output=Output({"type": "null"}), execute=body, claims=PARALLEL
-        )
+        define_tool("t", description="d", parameters={}, output=Output({"type": "null"}), execute=body, claims=PARALLEL)
     )
     async with open_runtime(registry, max_parallel=cap) as runtime:
         outcomes = await runtime.run([ToolCall(str(i), "t") for i in range(1000)])

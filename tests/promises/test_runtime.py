@@ -13,12 +13,11 @@ import trio
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toolbox import calls_of, registry_of
-from world import ListJournal
 
 from quiesce import (
     EXCLUSIVE,
     Allow,
+    Batch,
     Claims,
     Effect,
     Outcome,
@@ -31,6 +30,8 @@ from quiesce.errors import RuntimeClosedError, SchedulerFault
 from quiesce.journal import BatchEnd, ToolCallStarted, ToolResult, event_from_json, event_to_json, rebuild_outcomes
 from quiesce.registry import CallView, DispatchView
 from quiesce.schedule import Committed, Progress, Settled, Stalled, Started
+from toolbox import calls_of, registry_of
+from world import ListJournal
 
 Clock = trio.testing.MockClock
 Proceed = Callable[[], Awaitable[Outcome]]
@@ -215,13 +216,14 @@ async def test_leaving_a_cancelled_runtime_settles_batches_of_other_tasks(autoju
             with trio.CancelScope(shield=True):
                 await trio.sleep(2)
 
+    batches: list[Batch] = []
     async with trio.open_nursery() as nursery:
         with trio.move_on_after(1):
             async with open_runtime(registry_of(slow=slow)) as runtime:
-                batch = runtime.batch(calls_of("slow"))
-                nursery.start_soon(batch.run)
+                batches.append(runtime.batch(calls_of("slow")))
+                nursery.start_soon(batches[0].run)
                 await trio.sleep_forever()
-        assert codes(batch.outcomes) == ["ABORTED"]
+        assert codes(batches[0].outcomes) == ["ABORTED"]
         assert trio.current_time() == 3
 
 

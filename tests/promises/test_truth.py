@@ -9,11 +9,12 @@ import attrs
 import pytest
 import trio
 import trio.testing
-from toolbox import calls_of, registry_of
 
 from quiesce import Effect, Failure, Outcome, RunContext, Success, ToolError, open_runtime, run_calls
 from quiesce.policies import Deadline
 from quiesce.registry import DispatchView
+from quiesce.schedule import Progress
+from toolbox import calls_of, registry_of
 
 Proceed = Callable[[], Awaitable[Outcome]]
 
@@ -114,6 +115,7 @@ async def test_a_wrapper_that_shields_does_not_detach_the_body_from_its_caller(
     async def shielding(call: DispatchView, proceed: Proceed) -> Outcome:
         with trio.CancelScope(shield=True):
             return await proceed()
+        raise AssertionError("proceed() lets no Cancelled out")
 
     (outcome,) = await run_cancelled(registry, "body")
     assert outcome.code == "ABORTED"
@@ -135,6 +137,7 @@ async def test_a_deadline_reaches_a_body_behind_an_inner_wrappers_shield(
     async def shielding(call: DispatchView, proceed: Proceed) -> Outcome:
         with trio.CancelScope(shield=True):
             return await proceed()
+        raise AssertionError("proceed() lets no Cancelled out")
 
     (outcome,) = await run_calls(registry, calls_of("body"))
     assert outcome.code == "TOOL_TIMEOUT"
@@ -172,9 +175,7 @@ async def test_the_first_cause_wins(
     for name, seconds in (("outer", outer), ("inner", inner)):
 
         @registry.around()
-        async def deadline(
-            call: DispatchView, proceed: Proceed, name: str = name, seconds: float = seconds
-        ) -> Outcome:
+        async def deadline(call: DispatchView, proceed: Proceed, name: str = name, seconds: float = seconds) -> Outcome:
             with call.deadline(seconds) as budget:
                 outcome = await proceed()
             return call.fail(name, "TOOL_TIMEOUT") if budget.fired else outcome
@@ -196,7 +197,7 @@ async def test_what_trio_says_of_the_first_cause_is_as_relied_on() -> None:
         scope.cancel("because")
         with pytest.raises(trio.Cancelled) as caught:
             await trio.lowlevel.checkpoint()
-    assert (caught.value.reason, caught.value.source) == ("because", "explicit")
+        assert (caught.value.reason, caught.value.source) == ("because", "explicit")
 
 
 async def test_the_reason_of_the_callers_cancel_reaches_bodies(autojump_clock: trio.testing.MockClock) -> None:
@@ -322,7 +323,7 @@ async def test_a_synchronous_body_can_poll_and_report_from_its_thread() -> None:
     (outcome,) = batch.outcomes
     assert isinstance(outcome, Failure)
     assert outcome.late_value == "stopped by itself"
-    assert [event.progress async for event in events if hasattr(event, "progress")] == ["half"]
+    assert [event.progress async for event in events if isinstance(event, Progress)] == ["half"]
 
 
 async def test_trio_run_inside_a_body_is_a_tool_error_and_the_loop_lives() -> None:

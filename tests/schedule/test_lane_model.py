@@ -92,9 +92,10 @@ class Model:
         keyed = all(ANY not in (c.reads, c.writes) for c in [mine, *rivals])
         if not rivals and not pool_full and not limit_full:
             self.planned.add(index)
-        elif not ((rivals and keyed) or (not rivals and limit_full and not pool_full)):
-            return None
-        elif len(self.indices(P.READY)) >= self.max_parallel:
+        elif (
+            not ((rivals and keyed) or (not rivals and limit_full and not pool_full))
+            or len(self.indices(P.READY)) >= self.max_parallel
+        ):
             return None
         self.phases[index] = P.PREPARING
         self.held[index] = mine

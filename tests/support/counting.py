@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,7 +28,7 @@ class AtStep(trio.abc.Instrument):
 
 
 def _private() -> Any:
-    """trio's scheduler module, if it still has the private generator and flag; else ``None``."""
+    """Trio's scheduler module, if it still has the private generator and flag; else ``None``."""
     run = getattr(getattr(trio, "_core", None), "_run", None)
     return run if hasattr(run, "_r") and hasattr(run, "_ALLOW_DETERMINISTIC_SCHEDULING") else None
 
@@ -47,13 +47,13 @@ def seed_schedule(seed: int) -> bool:
 
 
 @contextmanager
-def restored_schedule() -> Iterator[None]:
+def restored_schedule() -> Generator[None]:
     """Put trio's generator and flag back as they were."""
     run = _private()
     before = None if run is None else (run._r.getstate(), run._ALLOW_DETERMINISTIC_SCHEDULING)  # noqa: SLF001
     try:
         yield
     finally:
-        if before is not None:
+        if run is not None and before is not None:
             run._r.setstate(before[0])  # noqa: SLF001
             run._ALLOW_DETERMINISTIC_SCHEDULING = before[1]  # noqa: SLF001

@@ -21,7 +21,9 @@ def add_tools(registry: Registry, claims: Claims = PARALLEL, **bodies: Body) -> 
     """Register a tool for each body."""
     for name, body in bodies.items():
         registry.register(
-            define_tool(name, description="d", parameters={}, output=Output({"type": "json"}), execute=body, claims=claims)
+            define_tool(
+                name, description="d", parameters={}, output=Output({"type": "json"}), execute=body, claims=claims
+            )
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sysconfig
@@ -34,6 +35,7 @@ class Called:
 
 CallTool = Callable[..., Awaitable[Called]]
 RunBash = Callable[..., Awaitable[Completed]]
+SignalFrom = Callable[[str], Callable[[], Awaitable[str]]]
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def run_bash(tmp_path: Path) -> RunBash:
 
     async def run(script: str, *, grace: float = GRACE, **options: Any) -> Completed:
         timeout = options.pop("timeout", float("inf"))
-        limits = {"stdout_limit": 64_000, "stderr_limit": 64_000} | options
+        limits: dict[str, Any] = {"stdout_limit": 64_000, "stderr_limit": 64_000} | options
         command = Command(("bash", "-c", "--", script), str(tmp_path), dict(os.environ), **limits)
         return await run_command(command, grace=grace, timeout=timeout)
 
@@ -77,14 +79,26 @@ def run_bash(tmp_path: Path) -> RunBash:
 
 
 @pytest.fixture
-def signal_from(tmp_path: Path) -> Callable[[str], Callable[[], Awaitable[str]]]:
-    """Make a FIFO of this name in the working folder; awaiting the result waits until a process has written to it."""
+def signal_from(tmp_path: Path) -> Iterator[SignalFrom]:
+    """Makes a FIFO of this name in the working folder; awaiting what it returns waits for a line written to it."""
+    with contextlib.ExitStack() as opened:
 
-    def make(name: str) -> Callable[[], Awaitable[str]]:
-        os.mkfifo(tmp_path / name)
-        return trio.Path(tmp_path / name).read_text
+        def make(name: str) -> Callable[[], Awaitable[str]]:
+            os.mkfifo(tmp_path / name)
+            # Open for writing too: without a reader a process would block, without a writer we would meet the end.
+            descriptor = os.open(tmp_path / name, os.O_RDWR | os.O_NONBLOCK)
+            opened.callback(os.close, descriptor)
 
-    return make
+            async def wait() -> str:
+                line = b""
+                while not line.endswith(b"\n"):
+                    await trio.lowlevel.wait_readable(descriptor)
+                    line += os.read(descriptor, 1)
+                return line.decode()
+
+            return wait
+
+        yield make
 
 
 @pytest.fixture

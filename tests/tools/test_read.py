@@ -195,7 +195,11 @@ async def test_a_file_that_becomes_a_fifo_is_refused(
     open_file = os.open
     (tmp_path / "a").write_text("x")
     os.mkfifo(tmp_path / "fifo")
-    monkeypatch.setattr(os, "open", lambda path, flags: open_file(tmp_path / "fifo", flags))
+
+    def opening(_path: object, flags: int) -> int:
+        return open_file(tmp_path / "fifo", flags)
+
+    monkeypatch.setattr(os, "open", opening)
     with pytest.raises(ToolError) as caught:
         await call_tool(read, file_path="a")
     assert caught.value.code == "FS_NOT_REGULAR_FILE"

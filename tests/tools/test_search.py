@@ -393,7 +393,7 @@ def executable(path: Path) -> Path:
 def test_ripgrep_is_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is configured, then beside the interpreter, then on PATH, then none."""
     beside, on_path = executable(tmp_path / "venv/rg"), executable(tmp_path / "bin/rg")
-    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / "no-scripts"))
+    monkeypatch.setattr("sysconfig.get_path", f"{tmp_path}/no-{{}}".format)
     monkeypatch.setattr("sys.executable", str(tmp_path / "venv/python"))
     monkeypatch.setenv("PATH", str(on_path.parent))
     assert find_ripgrep(on_path) == str(on_path)
@@ -405,11 +405,15 @@ def test_ripgrep_is_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.Monk
     assert find_ripgrep() is None
 
 
+def no_ripgrep(_configured: Ripgrep) -> None:
+    """What looking for ripgrep gives on a machine without it."""
+
+
 async def test_without_ripgrep_the_fallback_is_used(
     tree: Path, call_tool: CallTool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A tool that looks for ripgrep and finds none still works; without an interpreter it says what to install."""
-    monkeypatch.setattr("quiesce.tools._ripgrep.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("quiesce.tools._ripgrep.find_ripgrep", no_ripgrep)
     glob = glob_tool(tree)
     assert (await call_tool(glob, pattern="src/a.*")).value["paths"] == ["src/a.py"]
     monkeypatch.setattr("sys.executable", "")

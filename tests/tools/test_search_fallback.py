@@ -167,7 +167,8 @@ def test_what_cannot_be_read_is_an_error_after_all_else(
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    monkeypatch.setattr("builtins.print", lambda text: None)
+    printed: list[str] = []
+    monkeypatch.setattr("builtins.print", printed.append)
     ran = run_main(mode, "--", str(tmp_path))
     assert ran.code == 2
     assert ran.said == f"rg (Python fallback): {tmp_path}/a: Permission denied\n"
