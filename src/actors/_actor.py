@@ -32,7 +32,7 @@ async def run_call(
             outcome = await _in_scope(execution, pipeline)
         else:
             outcome = await pipeline.dispatch(execution)
-    except BaseException as error:  # noqa: BLE001 - the stages return data, so this is a stage that broke
+    except BaseException as error:  # noqa: ASYNC103, BLE001 - the stages return data, so this is a stage that broke
         if only_cancelled(error):
             settled(execution, abort(execution))
         else:

@@ -50,9 +50,9 @@ class _Wrapper:
         hook = self._hooks[self._position]
         try:
             returned = await call_unprotected(hook, self._view, self._proceed)
-        except BaseException as error:  # noqa: BLE001 - sorted by kind in one place
-            await self._await_stray()
-            return self._ended_by(error)
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - sorted by kind in one place
+            await self._await_stray()  # noqa: ASYNC102
+            return self._ended_by(error)  # noqa: ASYNC104 - the call actor makes it data
         await self._await_stray()
         return self._checked(returned, hook)
 

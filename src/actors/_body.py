@@ -37,7 +37,7 @@ async def run_body(execution: Execution, *, own_scope: bool) -> Outcome:
             return execution.mint(await _attempt(execution))
         finally:
             execution.scopes.remove(scope)
-    raise AssertionError("unreachable: _attempt lets no Cancelled out")  # pragma: no cover - for the type checkers
+    raise AssertionError  # pragma: no cover - _attempt lets no Cancelled out; the type checkers cannot know
 
 
 async def _attempt(execution: Execution) -> Outcome:
@@ -47,15 +47,15 @@ async def _attempt(execution: Execution) -> Outcome:
     definition = execution.host.registry.get(execution.call.name, execution.agent)
     try:
         if definition is None:
-            raise unknown_tool(execution)
+            return failure_from(execution, unknown_tool(execution))
         arguments = check_valid(definition, execution.arguments)
         if definition.takes_run:
             value = await _invoke_with_run(execution, definition, arguments)
         else:
             value = await _invoke(execution, definition, definition.bind(arguments, None))
         outcome = success_of(execution, definition, value)
-    except BaseException as error:  # noqa: BLE001 - sorted by kind in one place
-        return _ended_by(execution, error)
+    except BaseException as error:  # noqa: ASYNC103, BLE001 - sorted by kind in one place
+        return _ended_by(execution, error)  # noqa: ASYNC104 - the call actor makes it data
     # The value arrived although the call was cancelled: the model is told that it was, the value is kept aside.
     return overtaken(execution, outcome) if cancelled_here() else outcome
 
@@ -79,7 +79,7 @@ async def _invoke_with_run(execution: Execution, definition: ToolDefinition, arg
         run = Run(execution, nursery, in_thread=definition.is_sync)
         try:
             result = await _invoke(execution, definition, definition.bind(arguments, run))
-        except BaseException as error:  # noqa: BLE001 - raised again once the nursery is closed
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - raised again once the nursery is closed
             failed = error
         run.end(cancel=failed is not None)
     interrupt = run.interrupt

@@ -74,7 +74,7 @@ class CallerCancel:
         def decline(raise_cancel: Callable[[], object]) -> trio.lowlevel.Abort:
             try:
                 raise_cancel()
-            except trio.Cancelled as cancelled:
+            except trio.Cancelled as cancelled:  # noqa: ASYNC103 - asked for its reason, not delivered
                 self.notice(cancelled.reason)
             return trio.lowlevel.Abort.FAILED
 

@@ -48,7 +48,7 @@ async def finalize(execution: Execution, outcome: Outcome) -> Outcome:
         start = trio.current_time()
         try:
             outcome = _apply(execution, outcome, await _decide(View(execution), outcome, hooks, 0))
-        except BaseException as error:  # noqa: BLE001 - sorted by kind in one place
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - sorted by kind in one place
             outcome = _ended_by(execution, outcome, error)
         finally:
             execution.spans.append(HookSpan("post", start, trio.current_time()))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import FrameType
 
 import attrs
+import outcome
 import trio
 
 from ._execution import Execution
@@ -14,9 +16,7 @@ from ._execution import Execution
 __all__ = ["Pending", "pending_of", "stuck_line"]
 
 # Frames of these packages say how a task waits; the line that is wanted is the one that made it wait.
-_PLUMBING = tuple(
-    f"{Path(module.__file__).parent}/" for name in ("trio", "outcome") if (module := sys.modules[name]).__file__
-) + (f"{Path(__file__).parent.parent}/",)
+_PLUMBING = tuple(f"{Path(place).parent}{os.sep}" for place in (trio.__file__, outcome.__file__, Path(__file__).parent))
 
 
 @attrs.frozen

@@ -18,9 +18,10 @@ __all__ = ["Pipeline"]
 
 @attrs.frozen
 class Pipeline:
-    """What happens to one call. ``prepare``, ``finalize`` and ``finish`` run one call after another in model order;
-    ``dispatch`` overlaps. Whatever hooks and bodies do, a stage returns data; what a stage raises is a fault of
-    quiesce's own.
+    """What happens to one call.
+
+    ``prepare``, ``finalize`` and ``finish`` run one call after another in model order; ``dispatch`` overlaps. Whatever
+    hooks and bodies do, a stage returns data; what a stage raises is a fault of quiesce's own.
     """
 
     async def prepare(self, execution: Execution) -> Outcome | None:

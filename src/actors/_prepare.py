@@ -42,8 +42,8 @@ async def prepare(execution: Execution) -> Outcome | None:
     try:
         denied = await _ask_hooks(execution, registry.pre_hooks.seen_by(execution.agent))
         denied = denied or _ask_guards(execution)
-    except BaseException as error:  # noqa: BLE001 - sorted by kind in one place
-        return _ended_by(execution, error)
+    except BaseException as error:  # noqa: ASYNC103, BLE001 - sorted by kind in one place
+        return _ended_by(execution, error)  # noqa: ASYNC104 - of pre hooks, the batch's task makes it data
     if denied is not None:
         return denied
     if execution.cancel_requested or cancelled_here():

@@ -35,10 +35,10 @@ class Run(View):
             return cancelled_here()
         try:
             trio.from_thread.check_cancelled()
-        except trio.Cancelled:
+        except trio.Cancelled:  # noqa: ASYNC103 - as said below
             # The thread only looks: whether it stops, and with what, is for the body to decide. The cancel itself stays
             # with the task that awaits the thread.
-            return True
+            return True  # noqa: ASYNC104 - as said above
         return False
 
     async def wait_cancelled(self) -> None:

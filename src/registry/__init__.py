@@ -1,4 +1,4 @@
-"""What may be called, and what the model sees: values, JSON and schemas, tools, scopes and hooks. Never imports trio."""
+"""What may be called, and what the model sees: values, JSON and schemas, tools, scopes, hooks. Never imports trio."""
 
 from ._argument_text import parse_argument_text, unwrap_double_encoded
 from ._canonical import canonical_text

@@ -54,7 +54,7 @@ def _refuse(token: str) -> NoReturn:
 
 def _parse_int(token: str) -> float:
     if len(token) <= _FEW_DIGITS:
-        return int(token) if token != "-0" else -0.0
+        return int(token) or (-0.0 if token[0] == "-" else 0)
     return -_parse_digits(token[1:]) if token.startswith("-") else _parse_digits(token)
 
 
@@ -106,15 +106,15 @@ class _Reader:
             container.append(value)
         else:
             container[key] = value
-        return value if char in ("{", "[") and char else None
+        return value if char in ("{", "[") else None
 
     def _begin(self, opened: Any, stack: list[tuple[Any, str | None]]) -> bool:
         """Step into a container; ``False`` if it is empty and so over already."""
         self._skip()
-        if self._text[self._at : self._at + 1] == ("}" if isinstance(opened, dict) else "]"):
+        if self._text[self._at : self._at + 1] == ("}" if is_object(opened) else "]"):
             self._at += 1
             return False
-        stack.append((opened, self._key() if isinstance(opened, dict) else None))
+        stack.append((opened, self._key() if is_object(opened) else None))
         return True
 
     def _end_values(self, stack: list[tuple[Any, str | None]]) -> bool:
@@ -125,9 +125,9 @@ class _Reader:
             char = self._text[self._at : self._at + 1]
             self._at += 1
             if char == ",":
-                stack[-1] = (container, self._key() if isinstance(container, dict) else None)
+                stack[-1] = (container, self._key() if is_object(container) else None)
                 return False
-            if char != ("}" if isinstance(container, dict) else "]"):
+            if char != ("}" if is_object(container) else "]"):
                 self._fail()
             stack.pop()
         self._skip()
@@ -159,7 +159,7 @@ def unwrap_double_encoded(schema: Mapping[str, JsonValue], arguments: JsonValue)
     """Undo one level of double encoding where the schema wants an object or array and a string holds one.
 
     Args:
-        schema: JSON Schema of the arguments: the enforced subset, or any with ``anyOf``, lists of types and local ``$ref``.
+        schema: JSON Schema of the arguments. Lists of types, ``oneOf``, ``anyOf`` and local ``$ref`` are understood.
         arguments: What was read; left alone.
 
     Returns:
@@ -220,4 +220,5 @@ def _alternatives(node: dict[str, Any], root: Mapping[str, JsonValue]) -> list[A
         for step in reference.removeprefix("#/").split("/"):
             target = target.get(step) if is_object(target) else None
         return [target]
-    return next((node[key] for key in ("anyOf", "oneOf") if is_array(node.get(key))), [])
+    branches = node.get("anyOf", node.get("oneOf"))
+    return branches if is_array(branches) else []

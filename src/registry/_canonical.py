@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from json.encoder import encode_basestring as _quoted
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ..errors import NotLosslessError
 
@@ -46,16 +46,15 @@ def canonical_text(value: JsonValue) -> str:
     return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
-def _write_fast(value: Any, levels: int) -> str:
+def _write_fast(value: JsonValue, levels: int) -> str:  # noqa: C901 - helpers would cost a call for each container
     if isinstance(value, dict):
         if not levels:
             raise _GiveUpError
         members: list[str] = []
-        for key, item in cast("dict[str, Any]", value).items():
-            kind = type(item)
-            if kind is str:
+        for key, item in value.items():
+            if type(item) is str:
                 members.append(f"{_quoted(key)}:{_quoted(item)}")
-            elif kind is int:
+            elif type(item) is int:
                 members.append(f"{_quoted(key)}:{item!r}")
             else:
                 members.append(f"{_quoted(key)}:{_write_fast(item, levels - 1)}")
@@ -64,11 +63,10 @@ def _write_fast(value: Any, levels: int) -> str:
         if not levels:
             raise _GiveUpError
         elements: list[str] = []
-        for item in cast("list[Any]", value):
-            kind = type(item)
-            if kind is str:
+        for item in value:
+            if type(item) is str:
                 elements.append(_quoted(item))
-            elif kind is int:
+            elif type(item) is int:
                 elements.append(repr(item))
             else:
                 elements.append(_write_fast(item, levels - 1))
@@ -79,7 +77,7 @@ def _write_fast(value: Any, levels: int) -> str:
 def _write_slowly(value: JsonValue) -> str:
     parts: list[str] = []
     # Each frame is what is left of a container, and its closing bracket.
-    stack: list[tuple[Iterator[tuple[str, Any]], str]] = []
+    stack: list[tuple[Iterator[tuple[str, JsonValue]], str]] = []
     prefix, item = "", value
     while True:
         if isinstance(item, dict):
@@ -100,14 +98,14 @@ def _write_slowly(value: JsonValue) -> str:
             return "".join(parts)
 
 
-def _members(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _members(value: dict[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
     comma = ""
     for key, item in value.items():
         yield f"{comma}{_key_text(key)}:", item
         comma = ","
 
 
-def _elements(value: list[Any]) -> Iterator[tuple[str, Any]]:
+def _elements(value: list[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
     comma = ""
     for item in value:
         yield comma, item
@@ -184,7 +182,7 @@ def json_equal(one: object, other: object) -> bool:
         one: A value of any depth; a frozen container is the same as a plain one.
         other: Another. What is not JSON equals nothing but itself.
     """
-    pairs: list[tuple[Any, Any]] = [(one, other)]
+    pairs = [(cast("JsonValue", one), cast("JsonValue", other))]
     while pairs:
         a, b = pairs.pop()
         if a is b:

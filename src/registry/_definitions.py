@@ -180,7 +180,7 @@ def _bind_plain(execute: Callable[..., object], *, takes_run: bool) -> Bind:
     return bind
 
 
-def define_tool(
+def define_tool(  # noqa: PLR0913 - each option is a field of a definition, by keyword
     name: str,
     *,
     description: str,

@@ -1,12 +1,16 @@
 """Lossless JSON values: checked, copied and frozen.
 
-A value is lossless when it is built of exactly ``None``, ``bool``, ``int``, ``float``, ``str``, ``list`` and ``dict`` with
-string keys, holds no NaN, infinity or negative zero, and does not contain itself. The frozen containers made here count
-too. Source: ``spec/behaviour.md`` B1; any ``int`` is lossless (``docs/design.md`` section 5).
+A value is lossless when it is built of exactly ``None``, ``bool``, ``int``, ``float``, ``str``, ``list`` and ``dict``
+with string keys, holds no NaN, infinity or negative zero, and does not contain itself. The frozen containers made here
+count too. Source: ``spec/behaviour.md`` B1; any ``int`` is lossless (``docs/design.md`` section 5).
 
-Every walk has two forms. The fast one recurses over at most ``_LEVELS`` levels and knows no more than "not here"; whatever
-it gives up on (depth, cycles, faults) is walked again by the slow one, which keeps its own stack and names the fault.
+Every walk has two forms. The fast one recurses over at most ``_LEVELS`` levels and knows no more than "not here";
+whatever it gives up on (depth, cycles, faults) is walked again by the slow one, which keeps its own stack and names the
+fault.
 """
+
+# What type() gives for a value of any type is unknown to pyright.
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -39,9 +43,9 @@ JsonObject: TypeAlias = "dict[str, JsonValue]"
 class FrozenDict(dict[str, JsonValue]):
     """A JSON object that cannot change, at any depth.
 
-    It is equal to, and usable wherever, a plain ``dict`` is. Whatever would change it raises ``TypeError``. What copies it
-    (``copy.copy``, ``copy()``, ``|``) gives a plain ``dict`` of the same, still frozen, values; ``copy.deepcopy`` and
-    ``thaw`` give plain mutable values all the way down. A pickle of it comes back frozen.
+    It is equal to, and usable wherever, a plain ``dict`` is. Whatever would change it raises ``TypeError``. What copies
+    it (``copy.copy``, ``copy()``, ``|``) gives a plain ``dict`` of the same, still frozen, values; ``copy.deepcopy``
+    and ``thaw`` give plain mutable values all the way down. A pickle of it comes back frozen.
 
     Args:
         source: What ``dict`` takes.
@@ -98,7 +102,7 @@ class FrozenList(list[JsonValue]):
         return freeze, (snapshot(self),)
 
 
-def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
     kind = "object" if isinstance(self, dict) else "array"
     msg = f"this JSON {kind} is frozen and cannot be changed; quiesce.registry.thaw(value) makes a copy that can"
     raise TypeError(msg)
@@ -126,7 +130,7 @@ def snapshot(value: object) -> JsonValue:
     Source: ``spec/behaviour.md`` B1.4.
     """
     try:
-        return _snapshot_fast(value, _LEVELS)
+        return cast("JsonValue", _snapshot_fast(value, _LEVELS))
     except (_GiveUpError, RecursionError):
         return copy_slowly(value, _ATOMS, _PLAIN_FORMS)
 
@@ -143,7 +147,7 @@ def freeze(value: object) -> JsonValue:
     Source: ``spec/behaviour.md`` 0.2.1.
     """
     try:
-        return _freeze_fast(value, _LEVELS)
+        return cast("JsonValue", _freeze_fast(value, _LEVELS))
     except (_GiveUpError, RecursionError):
         return copy_slowly(value, _FROZEN_ATOMS, _FROZEN_FORMS)
 
@@ -169,8 +173,8 @@ def is_json(value: object) -> bool:
     return True
 
 
-# How many levels the fast walks recurse: enough for almost every value, and a small part of the default recursion limit.
-# A caller who is close to that limit gets a RecursionError in here, and so the slow walk.
+# How many levels the fast walks recurse: enough for almost every value, and a small part of the default recursion
+# limit. A caller who is close to that limit gets a RecursionError in here, and so the slow walk.
 _LEVELS: Final = 64
 
 
@@ -178,29 +182,32 @@ class _GiveUpError(Exception):
     """The fast walk cannot answer."""
 
 
-_ATOMS: Final = frozenset({bool, int, str, type(None)})
-_FROZEN_ATOMS: Final = _ATOMS | {FrozenDict, FrozenList}
+_ATOMS: Final = frozenset[object]({bool, int, str, type(None)})
+_FROZEN_ATOMS: Final = frozenset[object]({*_ATOMS, FrozenDict, FrozenList})
 
 
-# The base classes' own methods, which the frozen classes refuse under the same names.
-_new_dict: Final[Callable[[type[FrozenDict]], FrozenDict]] = dict.__new__
-_new_list: Final[Callable[[type[FrozenList]], FrozenList]] = list.__new__
-_fill_dict: Final[Callable[[FrozenDict, dict[str, JsonValue]], None]] = dict.update
-_fill_list: Final[Callable[[FrozenList, list[JsonValue]], None]] = list.extend
-_set_key: Final[Callable[[Any, str, JsonValue], None]] = dict.__setitem__
-_set_item: Final[Callable[[Any, int, JsonValue], None]] = list.__setitem__
+# The base classes' own methods, which the frozen classes refuse under the same names. (Their types say nothing here.)
+_DICT: Final[Any] = dict
+_LIST: Final[Any] = list
+_new_dict: Final[Callable[[type[FrozenDict]], FrozenDict]] = _DICT.__new__
+_new_list: Final[Callable[[type[FrozenList]], FrozenList]] = _LIST.__new__
+_fill_dict: Final[Callable[[FrozenDict, dict[str, JsonValue]], None]] = _DICT.update
+_fill_list: Final[Callable[[FrozenList, list[JsonValue]], None]] = _LIST.extend
+_set_key: Final[Callable[[FrozenDict, str, JsonValue], None]] = _DICT.__setitem__
+_set_item: Final[Callable[[FrozenList, int, JsonValue], None]] = _LIST.__setitem__
 
 
 # In both copiers a container is copied whole and its parts are looked at in the copy, which no other thread can change.
 # ``item and item - item == 0.0`` holds for a float that is finite and not zero; others take the long way.
+# Helpers for the two kinds of container would cost a call for each.
 
 
-def _snapshot_fast(value: Any, levels: int) -> Any:
-    kind = type(value)
+def _snapshot_fast(value: Any, levels: int) -> Any:  # noqa: C901
+    kind: Any = type(value)
     if kind is dict or kind is FrozenDict:
         if not levels:
             raise _GiveUpError
-        copied: Any = dict(value)
+        copied: dict[str, Any] = dict(value)
         for key, item in copied.items():
             if type(key) is not str:
                 raise _GiveUpError
@@ -211,19 +218,19 @@ def _snapshot_fast(value: Any, levels: int) -> Any:
     if kind is list or kind is FrozenList:
         if not levels:
             raise _GiveUpError
-        copied = list(value)
-        for index, item in enumerate(copied):
+        items: list[Any] = list(value)
+        for index, item in enumerate(items):
             kind = type(item)
             if kind not in _ATOMS and not (kind is float and item and item - item == 0.0):
-                copied[index] = _snapshot_fast(item, levels - 1)
-        return copied
+                items[index] = _snapshot_fast(item, levels - 1)
+        return items
     if kind in _ATOMS or (kind is float and is_lossless_float(value)):
         return value
     raise _GiveUpError
 
 
-def _freeze_fast(value: Any, levels: int) -> Any:
-    kind = type(value)
+def _freeze_fast(value: Any, levels: int) -> Any:  # noqa: C901
+    kind: Any = type(value)
     if kind is dict:
         if not levels:
             raise _GiveUpError
@@ -239,20 +246,20 @@ def _freeze_fast(value: Any, levels: int) -> Any:
     if kind is list:
         if not levels:
             raise _GiveUpError
-        copied = _new_list(FrozenList)
-        _fill_list(copied, value)
-        for index, item in enumerate(copied):
+        items: Any = _new_list(FrozenList)
+        _fill_list(items, value)
+        for index, item in enumerate(items):
             kind = type(item)
             if kind not in _FROZEN_ATOMS and not (kind is float and item and item - item == 0.0):
-                _set_item(copied, index, _freeze_fast(item, levels - 1))
-        return copied
+                _set_item(items, index, _freeze_fast(item, levels - 1))
+        return items
     if kind in _FROZEN_ATOMS or (kind is float and is_lossless_float(value)):
         return value
     raise _GiveUpError
 
 
 def _is_json_fast(value: Any, levels: int) -> bool:
-    kind = type(value)
+    kind: Any = type(value)
     if kind is dict:
         if not levels:
             raise _GiveUpError
@@ -263,7 +270,7 @@ def _is_json_fast(value: Any, levels: int) -> bool:
     if kind is list:
         if not levels:
             raise _GiveUpError
-        for item in value:
+        for item in value:  # noqa: SIM110 - half the time of all()
             if type(item) not in _FROZEN_ATOMS and not _is_json_fast(item, levels - 1):
                 return False
         return True
@@ -271,4 +278,4 @@ def _is_json_fast(value: Any, levels: int) -> bool:
 
 
 _PLAIN_FORMS: Final[Forms] = {dict: dict, list: list, FrozenDict: dict, FrozenList: list}
-_FROZEN_FORMS: Final[Forms] = {dict: partial(dict.__new__, FrozenDict), list: partial(list.__new__, FrozenList)}
+_FROZEN_FORMS: Final[Forms] = {dict: partial(_new_dict, FrozenDict), list: partial(_new_list, FrozenList)}

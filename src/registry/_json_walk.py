@@ -1,10 +1,13 @@
 """The slow walk over a value: any depth, and it names what is not lossless JSON."""
 
+# What type() gives for a value of any type is unknown to pyright.
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Set
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..errors import NotLosslessError
 from ._place import path_text
@@ -36,12 +39,18 @@ class _Level:
     def put(self, item: object) -> None:
         # The base classes' own methods: the copy may be a frozen container that is still being filled.
         if isinstance(self.copy, dict):
-            dict.__setitem__(self.copy, self.key, item)
+            _set_key(self.copy, self.key, item)
         else:
-            list.append(self.copy, item)
+            _append(self.copy, item)
 
 
-def copy_slowly(value: object, atoms: Set[type], forms: Forms) -> JsonValue:
+_DICT: Final[Any] = dict
+_LIST: Final[Any] = list
+_set_key: Final[Callable[[Any, str | int, object], None]] = _DICT.__setitem__
+_append: Final[Callable[[Any, object], None]] = _LIST.append
+
+
+def copy_slowly(value: object, atoms: Set[object], forms: Forms) -> JsonValue:
     """Copy a value of any depth, checking it.
 
     Args:
@@ -52,13 +61,14 @@ def copy_slowly(value: object, atoms: Set[type], forms: Forms) -> JsonValue:
     Raises:
         NotLosslessError: It is not lossless JSON; the error names the first such part in walk order.
     """
-    root: list[Any] = []
+    root: list[JsonValue] = []
     levels = [_Level([value], root)]
     open_ids: set[int] = set()
     while levels:
         level = levels[-1]
-        for level.key, item in level.rest:
-            kind = type(item)
+        for key, item in level.rest:
+            level.key = key
+            kind: Any = type(item)
             if kind in atoms or (kind is float and is_lossless_float(item)):
                 level.put(item)
                 continue

@@ -2,92 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, cast
 
 import jsonschema
-import jsonschema.exceptions
 import referencing
-import referencing.exceptions
+from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import validator_for
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import specification_with
 
-from ..errors import RegistrationError
-from ._json import FrozenDict, FrozenList, JsonValue, thaw
+from ..errors import NotLosslessError, RegistrationError
+from ._json import JsonValue, snapshot
+from ._json_kinds import is_array, is_object
+from ._place import Place, path_text, place_text
 
 __all__ = ["compile_raw_validator"]
 
-_ECHO = 200
+_ECHO: Final = 200
+"""How many characters of a message or path are kept: both may hold parts of the value, which may be of any size."""
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def compile_raw_validator(schema: Mapping[str, JsonValue]) -> Callable[[JsonValue], list[str]]:
     """Compile a schema of any dialect that ``jsonschema`` knows; 2020-12 if it names none.
 
+    Args:
+        schema: The schema of a tool's arguments; later changes to it have no effect. ``format`` is not enforced.
+
     Returns:
-        A function from arguments to every violation, in the order of their places.
+        A function from arguments to every violation, in the order of the schema; it never raises.
 
     Raises:
-        RegistrationError: The schema is not valid under its dialect, or refers to another document: references are
-            never fetched.
+        RegistrationError: The schema is not valid under its dialect, cannot be met by an object, or refers to what it
+            does not hold: references are never fetched. The message names the place.
+
+    Source: ``docs/design.md`` section 4.
     """
-    plain = thaw(dict(schema))
-    dialect: Any = validator_for(plain, default=jsonschema.Draft202012Validator)
+    try:
+        plain = cast("dict[str, Any]", snapshot(dict(schema)))
+    except NotLosslessError as error:
+        msg = f"parameters must be lossless JSON: {error}"
+        raise RegistrationError(msg) from error
+    dialect = _dialect(plain)
     try:
         dialect.check_schema(plain)
-    except jsonschema.exceptions.SchemaError as error:
-        msg = f"parameters{_pointer(error.absolute_path)} is not valid JSON Schema: {_cut(error.message)}"
+        # Without a registry of its own a validator would fetch remote schemas; an empty one holds the schema alone.
+        validator = dialect(plain, registry=referencing.Registry[Any]())
+        _check_references(plain, dialect)
+    except SchemaError as error:
+        place = path_text(error.absolute_path, "parameters")
+        msg = f"{place} is not valid JSON Schema: {_cut(error.message)}"
         raise RegistrationError(msg) from error
-    _refuse_remote(plain)
-    # An empty registry retrieves nothing: what is not in the schema itself cannot be reached.
-    validator = dialect(plain, registry=referencing.Registry(), format_checker=None)
+    except RecursionError:
+        msg = "parameters are nested too deeply for jsonschema to check them: flatten them with $defs"
+        raise RegistrationError(msg) from None
+    kinds = plain.get("type", "object")
+    if "object" not in ([kinds] if isinstance(kinds, str) else kinds):
+        msg = f'parameters.type must admit "object", which the arguments of a call are; it is {kinds!r:.200}'
+        raise RegistrationError(msg)
 
     def validate(arguments: JsonValue) -> list[str]:
-        if not isinstance(arguments, dict):
+        if not is_object(arguments):
             return ['"arguments" must be an object']
-        value = thaw(arguments) if isinstance(arguments, FrozenDict | FrozenList) else arguments
+        found: list[str] = []
         try:
-            errors = sorted(validator.iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path])
+            found.extend(_text(error) for error in validator.iter_errors(arguments))
         except RecursionError:
-            return ['"arguments" is nested too deeply for the schema to be checked']
-        except referencing.exceptions.Unresolvable as error:
-            return [
-                f'"arguments" cannot be checked: the schema refers to {_cut(str(error.ref))}, which it does not hold'
-            ]
-        return [f'"{_dotted(error.absolute_path)}" {_problem(error)}' for error in errors]
+            found.append('"arguments" is nested too deeply to be checked')
+        except (ArithmeticError, ValueError) as error:  # numbers too large for a division, or for a message
+            found.append(f'"arguments" cannot be checked: {_cut(str(error))}')
+        return found
 
     return validate
 
 
-def _refuse_remote(schema: JsonValue) -> None:
-    stack: list[tuple[JsonValue, str]] = [(schema, "parameters")]
-    while stack:
-        node, path = stack.pop()
-        if isinstance(node, dict):
-            for key, value in cast("dict[str, JsonValue]", node).items():
-                if key in ("$ref", "$dynamicRef") and isinstance(value, str) and not value.startswith("#"):
-                    msg = (
-                        f"{path}.{key} refers to {value!r:.200}: inline it under $defs, remote schemas are not fetched"
-                    )
-                    raise RegistrationError(msg)
-                stack.append((value, f"{path}.{key}"))
-        elif isinstance(node, list):
-            stack.extend((value, f"{path}[{index}]") for index, value in enumerate(cast("list[JsonValue]", node)))
+def _dialect(schema: dict[str, Any]) -> Any:
+    name = schema.get("$schema", jsonschema.Draft202012Validator.META_SCHEMA["$id"])
+    try:
+        dialect = validator_for({"$schema": name}, default=cast("Any", None)) if isinstance(name, str) else None
+    except ValueError:  # not even a URI
+        dialect = None
+    if dialect is None:
+        msg = f"parameters.$schema names a dialect that jsonschema does not know: {name!r:.200}"
+        raise RegistrationError(msg)
+    return dialect
 
 
-def _problem(error: Any) -> str:
-    """The message without the value that ``jsonschema`` echoes, which may be of any size."""
+def _check_references(schema: dict[str, Any], dialect: Any) -> None:
+    """Refuse a schema with a reference that leads out of it or nowhere."""
+    specification: Any = specification_with(dialect.META_SCHEMA["$schema"])
+    registry: Any = referencing.Registry[Any]()
+    root = specification.create_resource(schema)
+    pending: list[tuple[Any, Any]] = [(root, registry.resolver_with_root(root))]
+    seen: set[int] = set()
+    while pending:
+        resource, resolver = pending.pop()
+        node = resource.contents
+        if not is_object(node) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        for key in _REFERENCES:
+            if key not in node:
+                continue
+            try:
+                resolved = resolver.lookup(node[key])
+            except (Unresolvable, ValueError) as error:
+                place = f"{_place_of(node, schema)}.{key}"
+                msg = (
+                    f"{place} refers to {node[key]!r:.200}, which is not in the schema: put it under $defs, "
+                    "remote schemas are never fetched"
+                )
+                raise RegistrationError(msg) from error
+            pending.append((specification.create_resource(resolved.contents), resolved.resolver))
+        pending.extend((child, resolver.in_subresource(child)) for child in resource.subresources())
+
+
+def _place_of(wanted: object, schema: object) -> str:
+    """The path of a part of a schema, which is found by identity."""
+    pending: list[tuple[Any, Place]] = [(schema, None)]
+    while pending:
+        node, place = pending.pop()
+        if node is wanted:
+            return place_text(place, "parameters")
+        members: Iterator[tuple[Any, Any]] = iter(())
+        if is_object(node):
+            members = iter(node.items())
+        elif is_array(node):
+            members = enumerate(node)
+        pending.extend((item, (place, key)) for key, item in members)
+    return "parameters"
+
+
+def _text(error: ValidationError) -> str:
+    """What is wrong, and where; of a choice also what is wrong in the branch that was followed farthest."""
+    text = _own_text(error)
+    closest = max(error.context or (), key=lambda inner: len(inner.absolute_path), default=None)
+    return text if closest is None else f"{text} (closest: {_own_text(closest)})"
+
+
+def _own_text(error: ValidationError) -> str:
+    path = _cut(path_text(error.absolute_path)) or "arguments"
+    # Most messages begin with the value.
     shown = repr(error.instance)
-    text = str(error.message)
-    return _cut(text.removeprefix(shown).strip() if text.startswith(shown) else text)
+    if error.message.startswith(shown):
+        return f'"{path}" {_cut(error.message.removeprefix(shown).strip())}'
+    return f'"{path}": {_cut(error.message)}'
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= _ECHO else f"{text[:_ECHO]}... (+{len(text) - _ECHO} more characters)"
-
-
-def _dotted(path: Any) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".") or "arguments"
-
-
-def _pointer(path: Any) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)

@@ -193,7 +193,10 @@ class Registrar:
     @overload
     def on_change(self, /) -> Decorator: ...
     def on_change(self, hook: Any = None, /) -> Any:
-        """Register ``fn()``, told after tools or restrictions changed anywhere. If it raises, a registration is undone."""
+        """Register ``fn()``, told after tools or restrictions changed anywhere.
+
+        If it raises, the registration that it was told of is undone, and the error leaves ``register``.
+        """
         return self._hook("on_change", hook, prepend=False)
 
     @property

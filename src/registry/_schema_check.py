@@ -13,11 +13,20 @@ from ._json_kinds import is_array, is_object
 from ._json_walk import is_lossless_float
 from ._place import Place, place_text
 
-__all__ = ["ANNOTATIONS", "SCALAR_CHECKS", "check_object_schema", "check_schema", "is_integer", "is_number", "same_scalar"]
+__all__ = [
+    "ANNOTATIONS",
+    "SCALAR_CHECKS",
+    "check_object_schema",
+    "check_schema",
+    "is_integer",
+    "is_number",
+    "same_scalar",
+]
 
 ANNOTATIONS: Final = ("description", "title", "default", "examples")
 _OF_KIND: Final = ("properties", "required", "additionalProperties", "items", "enum", "const")
 _STRUCTURE: Final = frozenset({"type", "oneOf", *_OF_KIND})
+_UNION: Final = frozenset({"oneOf"})
 _KEYS_OF: Final = {
     "object": frozenset({"type", "properties", "required", "additionalProperties"}),
     "array": frozenset({"type", "items"}),
@@ -133,9 +142,8 @@ def _check_keys(node: dict[str, Any], place: Place, violations: list[str]) -> No
                 violations.append(f"{_path(place)}.{key} annotation must be lossless JSON data")
         elif key not in _STRUCTURE:
             violations.append(f"{_path(place)}.{key} is not a supported keyword {_SUBSET}")
-    for key in ("description", "title"):
-        if key in node and type(node[key]) is not str:
-            violations.append(f"{_path(place)}.{key} must be a string")
+    wrong = (key for key in ("description", "title") if key in node and type(node[key]) is not str)
+    violations.extend(f"{_path(place)}.{key} must be a string" for key in wrong)
 
 
 def _check_union(node: dict[str, Any], place: Place, violations: list[str]) -> Iterator[Visit]:
@@ -146,9 +154,8 @@ def _check_union(node: dict[str, Any], place: Place, violations: list[str]) -> I
         around = (place, "oneOf")
         for index, branch in enumerate(branches):
             yield (around, index), branch
-    for key in _OF_KIND:
-        if key in node:
-            violations.append(f"{_path(place)}.{key} is not supported beside oneOf")
+    if not _UNION.issuperset(node):
+        violations.extend(f"{_path(place)}.{key} is not supported beside oneOf" for key in _OF_KIND if key in node)
 
 
 def _check_object(node: dict[str, Any], place: Place, violations: list[str]) -> Iterator[Visit]:
@@ -183,6 +190,6 @@ def _check_scalar(node: dict[str, Any], kind: str, place: Place, violations: lis
             violations.append(f"{_path(place)}.enum must be a non-empty array of {kind} values")
     if "const" in node and not fits(node["const"]):
         violations.append(f"{_path(place)}.const must be a {kind} value")
-    if len(violations) == before and "enum" in node and "const" in node:
-        if not any(same_scalar(member, node["const"]) for member in node["enum"]):
-            violations.append(f"{_path(place)}.const must be one of {_path(place)}.enum when both are declared")
+    both = "enum" in node and "const" in node and len(violations) == before
+    if both and not any(same_scalar(member, node["const"]) for member in node["enum"]):
+        violations.append(f"{_path(place)}.const must be one of {_path(place)}.enum when both are declared")

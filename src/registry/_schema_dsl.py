@@ -106,7 +106,9 @@ def _run(source: object, compiler: _Compiler) -> Schema:
 def _parameters(spec: Any) -> _Compiler:
     if not is_object(spec):
         raise _DslError(None, " must be an object of value schemas")
-    return {"type": "object", "properties": {}} | (yield from _properties(spec, None))
+    schema: Schema = {"type": "object"}
+    schema |= yield from _properties(spec, None)
+    return schema
 
 
 def _node(node: Any, place: Place, *, is_property: bool) -> _Compiler:
@@ -118,7 +120,7 @@ def _node(node: Any, place: Place, *, is_property: bool) -> _Compiler:
     if type(kind) is not str or kind not in _KEYS_OF:
         raise _DslError(place, f".type must be {_TYPES_TEXT}, or use oneOf")
     _check_keys(node, place, ("type", *_KEYS_OF[kind]), is_property=is_property)
-    annotations = {key: node[key] for key in ANNOTATIONS if key in node}
+    annotations: Schema = {key: node[key] for key in ANNOTATIONS if key in node}
     if kind == "json":
         return annotations
     schema: Schema = {"type": kind} | annotations

@@ -85,7 +85,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return partial(definition_of, **options)
 
 
-def definition_of(
+def definition_of(  # noqa: PLR0913 - each option is a field of a definition, by keyword
     function: Callable[..., Any],
     *,
     name: str | None = None,
@@ -255,7 +255,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _returns_blocks(returns: Any) -> bool:
-    """Whether a return type is content blocks: one, a union of them with or without text, or a list or tuple of those."""
+    """Whether a return type is content blocks: one, a union with or without text, or a list or tuple of those."""
     bare, _ = strip(returns)
     members = get_args(bare)
     if is_union(bare):

@@ -6,7 +6,6 @@ arguments are structured. What cannot be said at all is refused, with the remedy
 
 from __future__ import annotations
 
-import collections.abc as abc
 import dataclasses
 import datetime
 import enum
@@ -14,8 +13,9 @@ import pathlib
 import types
 import typing
 import uuid
+from collections import abc
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NewType, Union, get_args, get_origin
+from typing import Any, Final, Literal, NewType, Union, cast, get_args, get_origin
 
 import attrs
 
@@ -132,22 +132,26 @@ def _bare_schema(annotation: Any, inside: tuple[object, ...]) -> Schema:
         return {"type": SCALARS[annotation]}
     if is_union(annotation):
         return _union(annotation, inside)
-    origin = get_origin(annotation)
-    if origin is Literal:
+    kind = get_origin(annotation) or annotation
+    if kind is Literal:
         return _choice([member.value if isinstance(member, enum.Enum) else member for member in get_args(annotation)])
-    kind = origin or annotation
     if kind in ARRAYS:
         return _array(annotation, inside)
     if kind in OBJECTS:
         return _mapping(annotation, inside)
+    return _class(kind, inside)
+
+
+def _class(kind: Any, inside: tuple[object, ...]) -> Schema:
     if isinstance(kind, type):
+        kind = cast("type[Any]", kind)
         if issubclass(kind, enum.Enum):
             return _choice([member.value for member in kind])
         if issubclass(kind, TEXTS):
             return {"type": "string"}
         if _is_record(kind):
             return _record(kind, inside)
-    msg = f"{_name(annotation)} has no JSON form; use builtin types, Literal, enums, TypedDict, dataclasses or attrs classes"
+    msg = f"{_name(kind)} has no JSON form; use builtin types, Literal, enums, TypedDict, dataclasses or attrs classes"
     raise UndescribableError(msg)
 
 
@@ -200,7 +204,7 @@ def _union(annotation: Any, inside: tuple[object, ...]) -> Schema:
     nodes: list[Schema] = []
     for branch in get_args(annotation):
         node = schema_of(branch, inside)
-        for part in node["oneOf"] if "oneOf" in node else [node]:
+        for part in node.get("oneOf", [node]):
             if part == {}:
                 return {}
             if part not in nodes:
@@ -212,8 +216,8 @@ def _union(annotation: Any, inside: tuple[object, ...]) -> Schema:
         for other in nodes[index + 1 :]:
             if not _exclusive(one, other):
                 msg = (
-                    f"in {_name(annotation)} one value can fit two branches, and a model must know which; give each class "
-                    "a Literal field or a required field of its own, or annotate it as Any"
+                    f"in {_name(annotation)} one value can fit two branches, and a model must know which; give each "
+                    "class a Literal field or a required field of its own, or annotate it as Any"
                 )
                 raise UndescribableError(msg)
     return {"oneOf": nodes}
@@ -254,7 +258,7 @@ def _lacks(one: Schema, other: Schema) -> bool:
 
 
 def _is_record(kind: type) -> bool:
-    return attrs.has(kind) or dataclasses.is_dataclass(kind) or typing.is_typeddict(kind)
+    return attrs.has(kind) or dataclasses.is_dataclass(kind) or typing.is_typeddict(cast("object", kind))
 
 
 def _record(kind: type, inside: tuple[object, ...]) -> Schema:
@@ -294,7 +298,7 @@ def fields_of(kind: type) -> list[Field]:
                 name=a.alias or a.name,
                 annotation=hints.get(a.name, Any),
                 required=a.default is attrs.NOTHING,
-                default=_plain_default(a.default),
+                default=_plain_default(cast("object", a.default)),
                 description=docs.get(a.name, ""),
             )
             for a in attrs.fields(kind)
@@ -317,7 +321,8 @@ def _typed_dict_field(kind: type, name: str, hint: Any, description: str) -> Fie
 
 
 def _plain_default(default: object) -> object:
-    return UNSET if default is attrs.NOTHING or isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
+    # A factory's value is made anew each time, so there is none to show.
+    return UNSET if default is attrs.NOTHING or hasattr(default, "takes_self") else default
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

@@ -115,7 +115,7 @@ def _compile_array(schema: Mapping[str, Any], levels: int) -> _Fits:
     def fits_array(value: object) -> bool:
         if not is_array(value):
             return False
-        for item in value:
+        for item in value:  # noqa: SIM110 - half the time of all()
             if type(item) not in exact and not fits(item):
                 return False
         return True
@@ -123,9 +123,8 @@ def _compile_array(schema: Mapping[str, Any], levels: int) -> _Fits:
     return fits_array
 
 
-_ATOMS: Final = frozenset({bool, int, str, type(None)})
 _EXACT_TYPES: Final[dict[str | None, frozenset[type]]] = {
-    None: _ATOMS | {FrozenDict, FrozenList},
+    None: frozenset({bool, int, str, type(None), FrozenDict, FrozenList}),
     "string": frozenset({str}),
     "integer": frozenset({int}),
     "number": frozenset({int}),

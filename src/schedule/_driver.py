@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import attrs
 import trio
@@ -224,7 +224,7 @@ class Driver:
                 break
             try:
                 await self._act(decision.do, decision.call)
-            except BaseException as error:  # noqa: BLE001 - hooks and bodies raise nothing here, so this is a fault
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - hooks and bodies raise nothing here, so this is a fault
                 self.broke(error)
         self.caller_cancel.stop()
 
@@ -241,7 +241,7 @@ class Driver:
             with trio.CancelScope(shield=True):
                 try:
                     await self.services.journal.flush()
-                except BaseException as error:  # noqa: BLE001 - handed to the driver, which makes it a fault
+                except BaseException as error:  # noqa: ASYNC103, BLE001 - handed to the driver, which makes it a fault
                     errors.append(error)
                 finally:
                     done.set()
@@ -297,7 +297,7 @@ class Driver:
             if self.services.durability == "dispatch":
                 await self.flush()
             outcome = await self._staged(execution, self._pipeline.prepare)
-        except BaseException as error:  # noqa: BLE001 - a stage or the journal broke; the lane must know
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - a stage or the journal broke; the lane must know
             self.broke(error)
             outcome = None
         execution.prepared_at = trio.current_time()
@@ -363,7 +363,7 @@ class Driver:
                 observer(View(execution), outcome)
             except Exception:
                 logger.exception("result observer %r failed for call %r", observer, execution.call.call_id)
-            except BaseException as error:  # noqa: BLE001 - Ctrl-C or the like: raised again when all is settled
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - Ctrl-C or the like: raised again when all is settled
                 self.interrupted(error)
 
     def _record_call(self, execution: Execution) -> None:
@@ -399,12 +399,15 @@ class Driver:
         if self._subscribers:
             self.publish(Committed(index, outcome.call_id, outcome.name, now, outcome))
 
-    async def _staged(self, execution: Execution, stage: Callable[[Execution], object]) -> Outcome | None:
+    async def _staged(
+        self, execution: Execution, stage: Callable[[Execution], Awaitable[Outcome | None]]
+    ) -> Outcome | None:
+        """Run a stage; one that a test replaced may let a cancel out, which is data like any other."""
         try:
-            return await stage(execution)  # type: ignore[misc, no-any-return]  # pyright: ignore
+            return await stage(execution)
         except BaseException as error:
             if only_cancelled(error):
-                return abort(execution)
+                return abort(execution)  # noqa: ASYNC104 - as said above
             raise
 
     @property
@@ -449,7 +452,7 @@ class Driver:
             return
         try:
             await trio.lowlevel.checkpoint_if_cancelled()
-        except trio.Cancelled as cancelled:
+        except trio.Cancelled as cancelled:  # noqa: ASYNC103 - run() ends with the checkpoint that raises it again
             self._cancelled(cancelled)
         except KeyboardInterrupt as interrupt:
             self.interrupted(interrupt)
@@ -463,7 +466,7 @@ class Driver:
             try:
                 with trio.CancelScope(shield=self._shielded):
                     await event.wait()
-            except trio.Cancelled as cancelled:
+            except trio.Cancelled as cancelled:  # noqa: ASYNC103 - run() ends with the checkpoint that raises it again
                 self._cancelled(cancelled)
             except KeyboardInterrupt as interrupt:
                 self.interrupted(interrupt)

@@ -188,11 +188,11 @@ async def open_runtime(
         runtime = Runtime(services, nursery)
         try:
             yield runtime
-        except BaseException as error:  # noqa: BLE001 - raised again outside the nursery, which would wrap it
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - raised again outside the nursery, which would wrap it
             failed = error
         try:
             await runtime.close(cancel=failed is not None)
-        except BaseException as error:  # noqa: BLE001 - as above; the block's own error comes first
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - as above; the block's own error comes first
             failed = failed or error
     if failed is not None:
         raise failed

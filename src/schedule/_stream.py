@@ -138,7 +138,7 @@ class OutcomeStream:
     async def _run(self) -> None:
         try:
             await self._lane.run((), self._statuses)
-        except BaseException as error:
+        except BaseException as error:  # noqa: ASYNC103 - only Cancelled must leave this task, and does
             if only_cancelled(error):
                 raise
             self._error = error

@@ -128,7 +128,7 @@ class _Running:
         self._stderr = Tail(command.stderr_limit)
         # The readers go on while the group is being ended, or a process that writes its last words into a full pipe
         # would not get to its exit. Bounded: `_finish` cancels this scope, at the latest when the group is gone and
-        # one grace has passed. Pinned by test_what_a_command_writes_while_it_is_ended_is_kept.
+        # one grace has passed. Pinned by test_a_cancelled_command_gets_to_its_own_end.
         self._reading = trio.CancelScope(shield=True)
         self._closed = trio.Event()
         self._waiting = trio.CancelScope(deadline=deadline)

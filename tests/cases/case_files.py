@@ -35,7 +35,7 @@ def load_scenarios() -> list[dict[str, Any]]:
 def revive(value: Any) -> Any:
     """A value of the static files with its ``$special`` parts made real."""
     if isinstance(value, list):
-        items: list[Any] = value
+        items = cast("list[object]", value)
         return [revive(item) for item in items]
     if not isinstance(value, dict):
         return value
@@ -53,8 +53,11 @@ def revive(value: Any) -> Any:
 def has_inexact_integer(value: Any) -> bool:
     """Whether a case holds an integer that a double cannot: the design's number policy differs there."""
     if isinstance(value, list):
-        items: list[Any] = value
+        items = cast("list[object]", value)
         return any(map(has_inexact_integer, items))
     if isinstance(value, dict):
         return any(map(has_inexact_integer, cast("dict[str, Any]", value).values()))
-    return type(value) is int and abs(value) < 10**300 and int(float(value)) != value
+    try:
+        return type(value) is int and int(float(value)) != value
+    except OverflowError:
+        return True

@@ -170,9 +170,9 @@ class World:
             return False
         try:
             await trio.sleep(spec["ticks"] * TICK)
-        except trio.Cancelled:
-            await shielded_sleep(int(drain or 0))
-            return True
+        except trio.Cancelled:  # noqa: ASYNC103
+            await shielded_sleep(int(drain or 0))  # noqa: ASYNC102
+            return True  # noqa: ASYNC104
         return False
 
     async def pre(self, call: CallView, proceed: Callable[[], Awaitable[Any]]) -> Any:

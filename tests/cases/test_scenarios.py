@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trio
 
 from case_files import load_scenarios
 from counting import restored_schedule, seed_schedule
@@ -54,8 +55,6 @@ def test_a_scenario_plays_as_recorded_whatever_the_task_order(case: Case) -> Non
 
 def test_the_seeds_give_different_task_orders() -> None:
     """The twenty seeds are not one: without the flag trio only reverses a batch of tasks or not."""
-    import trio
-
     orders: set[tuple[int, ...]] = set()
 
     async def five() -> None:

@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import inspect
 import io
+import itertools
 import re
 import sys
 import types
@@ -48,7 +49,7 @@ def blocks_of(text: str) -> list[Block]:
     """The Python blocks of a page in order; a ``text`` block that follows one, with no other between, is its output."""
     fences = list(FENCE.finditer(text))
     found: list[Block] = []
-    for fence, following in zip(fences, [*fences[1:], None], strict=True):
+    for fence, following in itertools.zip_longest(fences, fences[1:]):
         info = fence["info"].split()
         if info[:1] != ["python"]:
             continue
@@ -61,7 +62,9 @@ def blocks_of(text: str) -> list[Block]:
 def compiled(block: Block, page: Path) -> types.CodeType:
     """The block's code, with the page's name and lines, so that a traceback leads to the page."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    return compile("\n" * (block.line - 1) + block.code, str(page), "exec", flags=flags, dont_inherit=True)
+    code = compile("\n" * (block.line - 1) + block.code, str(page), "exec", flags=flags, dont_inherit=True)
+    assert isinstance(code, types.CodeType)
+    return code
 
 
 def execute(code: types.CodeType, names: dict[str, Any]) -> None:
@@ -156,8 +159,9 @@ def test_every_module_has_its_line_in_the_map() -> None:
     assert [path for path, line in lines.items() if not line] == []
 
 
-def test_the_generated_blocks_are_fresh() -> None:
+def test_the_generated_blocks_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """State diagram, map and reference are what ``python docs/_generate.py`` would write now."""
+    monkeypatch.setattr(sys, "path", [str(DOCS), *sys.path])
     spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "_generate.py")
     assert spec is not None
     assert spec.loader is not None

@@ -46,7 +46,7 @@ class Interrupted(BaseException):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Interrupted])
 @pytest.mark.parametrize("where", ["body", "pre", "around", "post", "guard", "observer", "group"])
 def test_an_interrupt_anywhere_settles_everything_and_leaves_bare(where: str, error: type[BaseException]) -> None:
-    """A non-``Exception`` from a body or any hook at call 1: N outcomes, the siblings settled, the same object raised."""
+    """A non-``Exception`` from a body or any hook: N outcomes, the siblings settled, the same object raised."""
     journal = ListJournal()
     settled: list[str] = []
     raised = error("stop")
@@ -149,7 +149,7 @@ def test_ctrl_c_in_the_batchs_wait_settles_and_raises(times: int, capsys: pytest
                 with trio.CancelScope(shield=True):
                     await batches[0].run()
 
-    with pytest.raises(BaseExceptionGroup) as caught:
+    with pytest.raises(BaseExceptionGroup) as caught:  # noqa: ASYNC401
         trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0.01))
     assert isinstance(caught.value.exceptions[0], KeyboardInterrupt)
     assert ended == ["stubborn"]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import pytest
 import trio
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quiesce import EXCLUSIVE, Claims, Effect, Failure, RunContext, Success, open_runtime, run_calls
-from quiesce.registry import DispatchView, JsonValue, Outcome
+from quiesce.errors import RuntimeClosedError
 from quiesce.journal import ToolCallStarted, ToolResult, rebuild_outcomes
+from quiesce.registry import DispatchView, JsonValue, Outcome
 from toolbox import calls_of, registry_of
 from world import ListJournal
 
@@ -187,12 +189,8 @@ async def test_a_run_context_refuses_to_act_after_its_body_ended() -> None:
     registry = registry_of(body=body)
     await run_calls(registry, calls_of("body"))
     for act in (lambda: kept[0].submit("body"), lambda: kept[0].progress(1), kept[0].conclude_turn):
-        try:
+        with pytest.raises(RuntimeClosedError, match="after the body"):
             act()
-        except RuntimeError as error:
-            assert "after the body" in str(error)
-        else:
-            raise AssertionError("not refused")
 
 
 @settings(max_examples=60, deadline=None)

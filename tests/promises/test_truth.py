@@ -49,7 +49,7 @@ async def test_an_error_of_the_body_is_never_replaced_by_an_abort(autojump_clock
         try:
             await trio.sleep_forever()
         except trio.Cancelled:
-            raise ToolError("could not stop", "STUCK") from None
+            raise ToolError("could not stop", "STUCK") from None  # noqa: ASYNC104
 
     async def grouped(_: object) -> None:
         async with trio.open_nursery() as nursery:
@@ -289,7 +289,7 @@ async def test_a_synchronous_body_runs_in_a_thread_and_is_awaited_through_a_canc
     async with open_runtime(registry_of(body=body)) as runtime, trio.open_nursery() as nursery:
         batch = runtime.batch(calls_of("body"))
         with trio.CancelScope() as scope:
-            nursery.start_soon(canceller, scope)
+            nursery.start_soon(canceller, scope)  # noqa: ASYNC111
             await batch.run()
         assert scope.cancelled_caught
         assert not inside

@@ -201,8 +201,8 @@ class World:
     async def _spend(self, call: CallPlan) -> None:
         with trio.CancelScope(shield=call.on_cancel == "ignore"):
             try:
-                await (trio.sleep(call.ticks) if call.ticks else trio.lowlevel.checkpoint())
-            except trio.Cancelled:
+                await trio.sleep(call.ticks)
+            except trio.Cancelled:  # noqa: ASYNC103
                 if call.on_cancel != "drain":
                     raise
                 with trio.CancelScope(shield=True):

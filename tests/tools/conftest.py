@@ -121,10 +121,10 @@ def nothing_left_behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No test leaves a file descriptor open or a process alive that inherited this test's environment."""
     nonce = f"{uuid.uuid4()}"
     monkeypatch.setenv("QUIET_TEST_NONCE", nonce)
-    before = _descriptors()
+    descriptors, processes = _descriptors(), _processes()
     yield
-    assert _processes_with(nonce) == []
-    assert _descriptors() - before == set()
+    assert [process for process in _processes() - processes if _has_nonce(process, nonce)] == []
+    assert _descriptors() - descriptors == set()
 
 
 def _descriptors() -> set[tuple[str, str]]:
@@ -137,13 +137,13 @@ def _descriptors() -> set[tuple[str, str]]:
     return found
 
 
-def _processes_with(nonce: str) -> list[str]:
-    """The processes alive that have ``nonce`` in their environment; a zombie has none any more."""
-    found: list[str] = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdecimal() and nonce.encode() in (entry / "environ").read_bytes():
-                found.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()!r}")
-        except OSError:  # it has ended meanwhile
-            continue
-    return found
+def _processes() -> set[Path]:
+    return {entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()}
+
+
+def _has_nonce(process: Path, nonce: str) -> bool:
+    """Whether a process has ``nonce`` in its environment; a zombie has none any more."""
+    try:
+        return nonce.encode() in (process / "environ").read_bytes()
+    except OSError:  # it has ended meanwhile, or is somebody else's
+        return False

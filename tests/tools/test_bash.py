@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 import trio
+import trio.testing
 
 from quiesce.errors import ToolError
 from quiesce.registry import EXCLUSIVE, Arguments, Failure, JsonValue, ToolDefinition, freeze
@@ -65,11 +66,23 @@ async def test_a_killed_command_tells_the_signal(bash: ToolDefinition, call_tool
     assert called.text == "(no output)\n[killed by signal: SIGKILL]"
 
 
-async def test_a_command_that_takes_too_long_is_a_result(bash: ToolDefinition, call_tool: CallTool) -> None:
+async def test_a_command_that_takes_too_long_is_a_result(
+    bash: ToolDefinition, call_tool: CallTool, signal_from: SignalFrom, running_clock: trio.testing.MockClock
+) -> None:
     """The time that ran out is no error, and the output so far is there."""
-    called = await call_tool(bash, command="echo begun; sleep 60", description="wait", timeoutMs=200)
-    assert called.value["timedOut"] is True
-    assert called.text == "begun\n[timed out after 200ms]\n[killed by signal: SIGTERM]"
+    ready = signal_from("ready")
+    calls: list[Any] = []
+
+    async def call() -> None:
+        script = "echo begun; echo > ready; exec sleep 60"
+        calls.append(await call_tool(bash, command=script, description="wait", timeoutMs=50_000))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(call)
+        await ready()
+        running_clock.jump(50)
+    assert calls[0].value["timedOut"] is True
+    assert calls[0].text == "begun\n[timed out after 50000ms]\n[killed by signal: SIGTERM]"
 
 
 @pytest.mark.parametrize(

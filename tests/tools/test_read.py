@@ -69,7 +69,7 @@ async def test_a_window_says_where_it_goes_on(read: ToolDefinition, call_tool: C
 
 async def test_a_window_has_at_most_50_kib(read: ToolDefinition, call_tool: CallTool, tmp_path: Path) -> None:
     """Long windows stop before the limit in bytes, and say so."""
-    (tmp_path / "a").write_text(("é" * 511 + "\n") * 100)
+    (tmp_path / "a").write_text(("é" * 511 + "x\n") * 100)
     called = await call_tool(read, file_path="a")
     assert len(called.value["lines"]) == 50
     assert called.value["totalLines"] == 100
@@ -186,6 +186,22 @@ async def test_what_the_system_refuses_has_its_code(
     with pytest.raises(ToolError) as caught:
         await call_tool(read, file_path="a")
     assert caught.value.code == code
+
+
+async def test_a_special_file_is_not_opened(
+    read: ToolDefinition, call_tool: CallTool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening a device may already act on it."""
+    opened: list[object] = []
+
+    def opening(path: object, _flags: int) -> int:
+        opened.append(path)
+        raise AssertionError
+
+    monkeypatch.setattr(os, "open", opening)
+    with pytest.raises(ToolError) as caught:
+        await call_tool(read, file_path="/dev/null")
+    assert (caught.value.code, opened) == ("FS_NOT_REGULAR_FILE", [])
 
 
 async def test_a_file_that_becomes_a_fifo_is_refused(
