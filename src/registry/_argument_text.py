@@ -44,7 +44,7 @@ def parse_json(text: str) -> JsonValue:
     try:
         return cast("JsonValue", _DECODER.decode(text))
     except RecursionError:
-        return _Reader(text).read()
+        return DeepReader(text).read()
 
 
 def _refuse(token: str) -> NoReturn:
@@ -70,7 +70,7 @@ def _parse_digits(digits: str) -> int:
 _DECODER: Final = json.JSONDecoder(parse_int=_parse_int, parse_constant=_refuse)
 
 
-class _Reader:
+class DeepReader:
     """Reads JSON with an explicit stack; scalars are left to the standard library."""
 
     def __init__(self, text: str) -> None:

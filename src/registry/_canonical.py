@@ -32,6 +32,9 @@ class _GiveUpError(Exception):
 def canonical_text(value: JsonValue) -> str:
     """The compact JSON text: non-ASCII raw, lone surrogates escaped, numbers as ECMAScript prints them, ints exactly.
 
+    A reader gets the same JSON back. Only a float without fraction from 2**53 to 1e21 is written by the shortest digits
+    that mean the same double, so a reader with exact integers may see another integer.
+
     Args:
         value: Lossless JSON of any depth; frozen containers too.
 

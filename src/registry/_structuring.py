@@ -51,6 +51,11 @@ def _to_bool(value: Any, _: object) -> bool:
     return value
 
 
+def _to_none(value: Any, _: object) -> None:
+    if value is not None:
+        raise _refuse(value, "null")
+
+
 def _to_any(value: Any, _: object) -> Any:
     return thaw(value) if isinstance(value, FrozenDict | FrozenList) else value
 
@@ -84,7 +89,13 @@ def _to_enum(value: Any, kind: type[enum.Enum]) -> enum.Enum:
 
 def _make_converter() -> cattrs.Converter:
     converter = cattrs.Converter(unstruct_collection_overrides={tuple: list, set: _sorted, frozenset: _sorted})
-    scalars: dict[type, Callable[[Any, object], Any]] = {int: _to_int, float: _to_float, str: _to_str, bool: _to_bool}
+    scalars: dict[type, Callable[[Any, object], Any]] = {
+        int: _to_int,
+        float: _to_float,
+        str: _to_str,
+        bool: _to_bool,
+        type(None): _to_none,
+    }
     for kind, hook in scalars.items():
         converter.register_structure_hook(kind, hook)
     converter.register_structure_hook_func(_is_enum, _to_enum)

@@ -111,7 +111,7 @@ async def search_place(workspace: Workspace, path: str, *, files: bool) -> Searc
         if files and await trio.Path(asked).exists():
             folder = str(await trio.Path(asked.parent).resolve())
             return SearchPlace(asked, folder, os.path.join(folder, asked.name), asked.parent)  # noqa: PTH118
-    except (OSError, ValueError, RuntimeError) as error:  # not permitted; a NUL; a loop of links
+    except OSError as error:  # not permitted, or a name that is too long
         msg = f"cannot search {str(asked)!r}: {error}"
         raise ToolError(msg, "SEARCH_FAILED") from error
     msg = f"cannot search {str(asked)!r}: " + ("no such file or folder" if files else "it is not a folder")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import codecs
+import io
 import json
 import os
 import re
@@ -286,7 +287,7 @@ def _lines(path: str, *, explicit: bool) -> Iterator[bytes]:
         head = file.read(_HEAD_BYTES)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             text = (head + file.read()).decode("utf-16", "replace")
-            yield from text.encode("utf-8", "replace").splitlines(keepends=True)
+            yield from io.BytesIO(text.encode("utf-8", "replace"))
             return
         if not explicit and b"\0" in head:
             return

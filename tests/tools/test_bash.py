@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from quiesce.errors import ToolError
-from quiesce.registry import EXCLUSIVE, Arguments, Failure, JsonValue, ToolDefinition, freeze
+from quiesce.registry import EXCLUSIVE, Arguments, Failure, JsonValue, Success, ToolDefinition, freeze
 from quiesce.tools import bash_tool, command_environment
 
 CallTool = Callable[..., Awaitable[Any]]
@@ -227,8 +227,15 @@ async def test_output_that_looks_like_a_marker_stays_output(bash: ToolDefinition
     assert called.card == {"type": "terminal", "output": "[exit code: 7]", "exitCode": 0}
 
 
+def test_a_result_without_metadata_has_no_card(bash: ToolDefinition) -> None:
+    """Results of sub-calls, or of a journal that another version wrote."""
+    assert bash.present_result is not None
+    arguments = cast("Arguments", freeze({"command": "ls", "description": "List"}))
+    assert bash.present_result(arguments, Success("c1", "bash", 0, None, ())) is None
+
+
 def test_a_failure_is_shown_as_fenced_text(bash: ToolDefinition, failed: Callable[[str], Failure]) -> None:
-    """The fence is longer than any in the message; without metadata a result has no card."""
+    """The fence is longer than any in the message."""
     assert bash.present_result is not None
     arguments = cast("Arguments", freeze({"command": "ls", "description": "List"}))
     card = bash.present_result(arguments, failed("it has ```` in it"))

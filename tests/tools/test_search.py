@@ -294,7 +294,8 @@ async def test_a_pattern_that_is_not_valid_has_its_code(
 
 
 @pytest.mark.parametrize(
-    ("tool", "path"), [("glob", "missing"), ("glob", "old.py"), ("grep", "missing"), ("grep", "\0")]
+    ("tool", "path"),
+    [("glob", "missing"), ("glob", "old.py"), ("grep", "missing"), ("grep", "\0"), ("grep", "x" * 300)],
 )
 async def test_a_place_that_cannot_be_searched_has_its_code(
     tree: Path, ripgrep: Ripgrep, call_tool: CallTool, tool: str, path: str

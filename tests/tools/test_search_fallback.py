@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -185,3 +186,32 @@ def test_a_binary_file_is_searched_up_to_its_first_nul(tmp_path: Path, monkeypat
     assert run_main("--regexp=x", "--", str(tmp_path)).code == 0
     assert len(events) == 1
     assert "late" in events[0]
+
+
+@pytest.mark.parametrize("pattern", ["(", "a\\nb", "a\nb", "(?P<x"])
+def test_an_expression_that_is_not_valid_is_refused(tmp_path: Path, pattern: str) -> None:
+    """The exit code says that something is wrong, and the message that it is the pattern."""
+    ran = run_main(f"--regexp={pattern}", "--", str(tmp_path))
+    assert ran.code == 2
+    assert "regex" in ran.said
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("x\rx\n".encode("utf-16"), {"text": "x\rx\n"}),
+        (b"\xef\xbb\xbfx", {"text": "x"}),
+        (b"x\xff", {"bytes": "eP8="}),
+    ],
+)
+def test_lines_are_printed_as_ripgrep_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, lines: dict[str, str]
+) -> None:
+    """Text without its byte order mark, or base64 if it is not UTF-8; what is no file is passed over."""
+    (tmp_path / "a").write_bytes(content)
+    os.mkfifo(tmp_path / "b")
+    printed: list[str] = []
+    monkeypatch.setattr("builtins.print", printed.append)
+    assert run_main("--regexp=^x", "--", str(tmp_path)).code == 0
+    data = {"path": {"text": f"{tmp_path}/a"}, "lines": lines, "line_number": 1}
+    assert [json.loads(event) for event in printed] == [{"type": "match", "data": data}]
