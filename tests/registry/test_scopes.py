@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
+
 import pytest
 
 from quiesce import Allow, Deny, Failure, Registry, Scope, ToolCall, define_tool, run_calls
@@ -114,7 +117,11 @@ async def test_disposal_undoes_everything_and_refuses_more() -> None:
     registry = registry_of(t=one)
     scope = registry.scope()
     scope.register(named("mine", "x"))
-    scope.guard(lambda call: "no")
+
+    def no(call: CallView) -> str:
+        return "no"
+
+    scope.guard(no)
     scope.restrict(deny=["t"])
 
     @scope.pre_execute

@@ -1,8 +1,8 @@
 """``@tool``: annotations to schema, arguments to types, values back to JSON."""
 
 # Functions without annotations and types made at run time are what these tests are about.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, valid-type, misc, name-defined, arg-type, no-any-return"
-# pyright: basic
+# mypy: disable-error-code="no-untyped-def, call-overload, no-untyped-call, valid-type, misc, name-defined, arg-type, no-any-return"
+# pyright: basic, reportUndefinedVariable=false
 # ruff: noqa: ANN001, ANN202
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Options(TypedDict, total=False):
 
 def parameters_of(function: Any) -> dict[str, Any]:
     """The parameter schema of a function."""
-    return thaw(tool(function).parameters)
+    parameters: Any = thaw(tool(function).parameters)
+    return parameters
 
 
 def property_of(annotation: Any) -> dict[str, Any]:
@@ -293,7 +294,8 @@ async def test_a_value_of_another_type_than_declared_is_invalid_output() -> None
 
     @registry.tool
     async def wrong() -> list[Point]:
-        return [Point(1), object()]
+        returned: Any = [Point(1), object()]
+        return returned
 
     @registry.tool
     async def undeclared() -> Any:
