@@ -235,7 +235,7 @@ class _Interpreter:
         undeclared = {name: item for name, item in value.items() if name not in properties}
         if schema.get("additionalProperties") is False:
             problem = "is not a declared property (additionalProperties: false)"
-            found += [self._says((place, name), problem) for name in undeclared]
+            found += [self._says((place, str(name)), problem) for name in undeclared]
         if not found and not (is_json(undeclared) and all(type(name) is str for name in value)):
             found.append(self._says(place, "must be a lossless JSON object"))
         return found

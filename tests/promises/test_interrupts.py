@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 import trio
@@ -127,6 +127,15 @@ async def press_ctrl_c(times: int) -> None:
         signal.raise_signal(signal.SIGINT)
 
 
+@pytest.fixture
+def python_handles_sigint() -> Iterator[None]:
+    """Python's own handler, which trio builds on; a process that was started in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_handles_sigint")
 @pytest.mark.parametrize("times", [1, 3])
 def test_ctrl_c_in_the_batchs_wait_settles_and_raises(times: int, capsys: pytest.CaptureFixture[str]) -> None:
     """A real SIGINT in the wait cancels the bodies; a further one shows what is pending and loses nothing."""

@@ -76,7 +76,8 @@ def test_anything_else_stays_the_text(text: str) -> None:
 @pytest.mark.parametrize("text", ["-0", "-0.0", "-0e5", "-1e-999"])
 def test_negative_zero_is_read_as_the_model_wrote_it(text: str) -> None:
     """So it fails as not lossless, and does not silently become 0."""
-    for value in (parse_argument_text(text), read_deep(text)):
+    read: list[Any] = [parse_argument_text(text), read_deep(text)]
+    for value in read:
         assert value == 0
         assert math.copysign(1, value) == -1
         assert not is_json(value)
@@ -102,7 +103,7 @@ def test_an_integer_of_any_size_is_exact(digits: int, limit: int) -> None:
         sys.set_int_max_str_digits(before)
 
 
-@pytest.mark.parametrize("levels", [5_000, 50_000])
+@pytest.mark.parametrize("levels", [5_000, 20_000])
 def test_depth_is_no_limit_for_the_reader(levels: int) -> None:
     """Arrays and objects are read at any depth, and a text that breaks off down there stays text."""
     text = "[" * levels + "1" + "]" * levels
@@ -129,8 +130,8 @@ def test_both_readers_agree_on_any_text(text: str) -> None:
     assert repr(read_deep(text)) == repr(parse_argument_text(text) if text else text)
 
 
-OBJECT = {"type": "object", "properties": {}}
-ARRAY = {"type": "array"}
+OBJECT: Any = {"type": "object", "properties": {}}
+ARRAY: Any = {"type": "array"}
 MANY: Any = {
     "type": "object",
     "properties": {

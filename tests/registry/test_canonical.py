@@ -14,6 +14,7 @@ from json_values import nested, numbers, unhurried, values
 from quiesce.errors import NotLosslessError
 from quiesce.registry import canonical_text, freeze, parse_argument_text
 from quiesce.registry._json import json_equal
+from quiesce.registry._json_kinds import is_array, is_object
 
 TEXTS: list[tuple[Any, str]] = [
     (None, "null"),
@@ -57,9 +58,9 @@ def as_read(value: Any) -> Any:
     """What a reader of the text has: two halves of a pair are one character, a large integral float is its digits."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    if isinstance(value, list):
+    if is_array(value):
         return [as_read(item) for item in value]
-    if isinstance(value, dict):
+    if is_object(value):
         return {as_read(key): as_read(item) for key, item in value.items()}
     return int(canonical_text(value)) if type(value) is float and 2**53 <= abs(value) < 1e21 else value
 
@@ -135,9 +136,9 @@ def test_values_are_equal_exactly_when_their_sorted_texts_are(value: Any, data: 
     other = data.draw(values | st.just(json.loads(canonical_text(value))))
 
     def key(part: Any) -> str:
-        if isinstance(part, dict):
+        if is_object(part):
             return "{" + ",".join(sorted(f"{canonical_text(name)}:{key(item)}" for name, item in part.items())) + "}"
-        if isinstance(part, list):
+        if is_array(part):
             return "[" + ",".join(map(key, part)) + "]"
         # One text for a number, however it is held.
         return str(int(part)) if type(part) is float and part.is_integer() else canonical_text(part)

@@ -104,7 +104,9 @@ ACCEPTED: list[Any] = [
 def test_every_violation_is_told_in_walk_order(schema: Any, violations: list[str]) -> None:
     """The texts are exact, and paths lead to the place however deep it is."""
     assert check_schema(schema) == violations
-    around: Any = {"type": "object", "properties": {"x": {"type": "array", "items": {"oneOf": [{}, schema]}}}}
+    any_value: dict[str, Any] = {}
+    union: Any = {"oneOf": [any_value, schema]}
+    around: Any = {"type": "object", "properties": {"x": {"type": "array", "items": union}}}
     inside = [text.replace("schema", "schema.properties.x.items.oneOf[1]", 1) for text in violations]
     if schema != {"type": "string", "const": "b", "enum": ["a"]}:  # whose text holds its path twice
         assert check_schema(around) == inside

@@ -70,7 +70,7 @@ def _object_schemas(draw: st.DrawFn, inner: st.SearchStrategy[Schema]) -> Schema
 
 
 schemas: st.SearchStrategy[Schema] = st.recursive(
-    _scalar_schemas() | st.just({}) | st.just({"type": "array"}) | st.just({"type": "object"}),
+    _scalar_schemas() | st.just(dict[str, Any]()) | st.just({"type": "array"}) | st.just({"type": "object"}),
     lambda inner: (
         st.fixed_dictionaries({"type": st.just("array"), "items": inner})
         | st.fixed_dictionaries({"oneOf": st.lists(inner, min_size=2, max_size=3)})
@@ -79,6 +79,8 @@ schemas: st.SearchStrategy[Schema] = st.recursive(
     max_leaves=8,
 )
 """Schemas of the enforced subset."""
+demanding_schemas: st.SearchStrategy[Schema] = _object_schemas(schemas).filter(lambda schema: bool(schema.get("required")))
+"""Object schemas of the enforced subset that require something."""
 
 
 @st.composite
