@@ -1,193 +1,243 @@
-"""Between JSON and the types that a tool's function declares, by cattrs.
-
-The schema has been checked before. Structuring adds what the schema cannot say, and never coerces: a text stays a text.
-"""
+"""From valid JSON arguments to what a function takes; strict: nothing is silently turned into something else."""
 
 from __future__ import annotations
 
-import datetime
-import enum
-import pathlib
-import uuid
-from collections.abc import Callable, Mapping
-from typing import Any, Final, cast, get_args
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
-import cattrs
-
-from ..errors import ToolArgsError
-from ._json import FrozenDict, FrozenList, JsonValue, thaw
-from ._schema_check import is_integer, is_number
-from ._type_schema import Field, is_any, is_union, schema_of, strip
+from ._canonical import canonical_text
+from ._class_conversion import class_structurer
+from ._content import OtherBlock, TextBlock, block_from_json
+from ._json import FrozenDict, JsonValue, thaw
+from ._json_kinds import is_array, is_object
+from ._misfits import MisfitError, Violation, collect, refuse
+from ._schema_check import SCALAR_CHECKS, same_scalar
+from ._shapes import (
+    Alternatives,
+    Anything,
+    Array,
+    Block,
+    Choice,
+    Described,
+    Dictionary,
+    FixedArray,
+    Record,
+    Scalar,
+    Shape,
+    Text,
+    bare,
+)
+from ._type_schema import schema_of
 from ._validate import compile_validator
 
-__all__ = ["structure_arguments", "unstructure_as"]
+__all__ = ["Structure", "structurer"]
+
+Structure: TypeAlias = Callable[[JsonValue], Any]
+
+_MUST_BE: Final = {
+    "null": "null",
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "number": "a finite JSON number",
+    "string": "a string",
+}
 
 
-def _refuse(value: object, wanted: str) -> ValueError:
-    return ValueError(f"must be {wanted}, not {value!r:.80}")
-
-
-def _to_int(value: Any, _: object) -> int:
-    if not is_integer(value):
-        raise _refuse(value, "an integer")
-    return int(value)
-
-
-def _to_float(value: Any, _: object) -> float:
-    if not is_number(value):
-        raise _refuse(value, "a number")
-    return float(value)
-
-
-def _to_str(value: Any, _: object) -> str:
-    if type(value) is not str:
-        raise _refuse(value, "a text")
-    return value
-
-
-def _to_bool(value: Any, _: object) -> bool:
-    if type(value) is not bool:
-        raise _refuse(value, "true or false")
-    return value
-
-
-def _to_none(value: Any, _: object) -> None:
-    if value is not None:
-        raise _refuse(value, "null")
-
-
-def _to_any(value: Any, _: object) -> Any:
-    return thaw(value) if isinstance(value, FrozenDict | FrozenList) else value
-
-
-def _from_text(read: Callable[[str], Any], wanted: str) -> Callable[[Any, object], Any]:
-    def structure(value: Any, _: object) -> Any:
-        try:
-            return read(_to_str(value, None))
-        except ValueError as error:
-            raise _refuse(value, wanted) from error
-
-    return structure
-
-
-def _to_union(union: Any) -> Callable[[Any, object], Any]:
-    """Structure as the one branch that the value fits."""
-    branches = [(branch, compile_validator(schema_of(branch))) for branch in get_args(union)]
-
-    def structure(value: Any, _: object) -> Any:
-        for branch, validate in branches:
-            if not validate(value):
-                return _converter.structure(value, branch)
-        raise _refuse(value, f"one of {', '.join(str(branch) for branch, _ in branches)}")
-
-    return structure
-
-
-def _to_enum(value: Any, kind: type[enum.Enum]) -> enum.Enum:
-    return next((member for member in kind if member.value == value), None) or kind(value)
-
-
-def _make_converter() -> cattrs.Converter:
-    converter = cattrs.Converter(unstruct_collection_overrides={tuple: list, set: _sorted, frozenset: _sorted})
-    scalars: dict[type, Callable[[Any, object], Any]] = {
-        int: _to_int,
-        float: _to_float,
-        str: _to_str,
-        bool: _to_bool,
-        type(None): _to_none,
-    }
-    for kind, hook in scalars.items():
-        converter.register_structure_hook(kind, hook)
-    converter.register_structure_hook_func(_is_enum, _to_enum)
-    converter.register_structure_hook_func(lambda kind: is_any(strip(kind)[0]) or kind in (list, dict), _to_any)
-    converter.register_structure_hook_factory(is_union, _to_union)
-    texts: dict[type, tuple[Callable[[str], Any], str]] = {
-        pathlib.Path: (pathlib.Path, "a path"),
-        pathlib.PurePath: (pathlib.PurePath, "a path"),
-        datetime.datetime: (datetime.datetime.fromisoformat, "a date and time such as 2026-12-01T09:30:00+00:00"),
-        datetime.date: (datetime.date.fromisoformat, "a date such as 2026-12-01"),
-        datetime.time: (datetime.time.fromisoformat, "a time such as 09:30:00"),
-        uuid.UUID: (uuid.UUID, "a UUID"),
-    }
-    for kind, (read, wanted) in texts.items():
-        converter.register_structure_hook(kind, _from_text(read, wanted))
-        converter.register_unstructure_hook(
-            kind,
-            str if issubclass(kind, pathlib.PurePath | uuid.UUID) else kind.isoformat,  # type: ignore[attr-defined]
-        )
-    # What is declared as any JSON is not converted: the check that follows says what is wrong with it.
-    converter.register_unstructure_hook_func(lambda kind: is_any(strip(kind)[0]), lambda value: value)
-    return converter
-
-
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, enum.Enum)
-
-
-def _sorted(values: Any) -> list[Any]:
-    """A set in an order that does not change from run to run, where its members can be compared."""
-    found = list(values)
-    try:
-        return sorted(found)
-    except TypeError:
-        return found
-
-
-_converter: Final = _make_converter()
-
-
-def structure_arguments(fields: Mapping[str, Field], arguments: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Turn valid arguments into what a function takes.
+def structurer(shape: Shape) -> Structure:
+    """How JSON becomes values of a shape.
 
     Args:
-        fields: The function's parameters by name; other arguments are left out.
-        arguments: Frozen JSON.
+        shape: The declared shape.
 
     Returns:
-        Keyword arguments; containers in them belong to the caller.
-
-    Raises:
-        ToolArgsError: A value is not what the annotation says, where the schema could not tell.
+        A function of frozen or plain JSON. It raises ``MisfitError`` where the value does not have the shape, and
+        never keeps a frozen container: what a body gets is its own.
     """
-    structured: dict[str, Any] = {}
-    violations: list[str] = []
-    for name, field in fields.items():
-        if name not in arguments:
-            continue
-        try:
-            structured[name] = _converter.structure(arguments[name], field.annotation)
-        except Exception as error:  # noqa: BLE001 - cattrs raises what the hooks of any user's class raise
-            violations += _violations(name, error)
-    if violations:
-        raise ToolArgsError.of(violations)
-    return structured
+    return _STRUCTURERS[type(shape)](shape)
 
 
-def _violations(name: str, error: Exception) -> list[str]:
-    found: list[str] = []
-    for text in cattrs.transform_error(error, path="$", format_exception=_problem):
-        problem, _, path = text.rpartition(" @ $")
-        found.append(f'"{name}{path}" {problem}')
-    return found
+def _scalar(scalar: Scalar) -> Structure:
+    fits, kind = SCALAR_CHECKS[scalar.kind], scalar.kind
 
-
-def _problem(error: BaseException, _: type | None) -> str:
-    return f"is missing {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
-
-
-def unstructure_as(annotation: Any) -> Callable[[object], object] | None:
-    """How a value of a declared type becomes JSON; ``None`` if it is declared as JSON already.
-
-    A value that is not of its type passes unchanged, so that the check that follows names what is wrong.
-    """
-    bare, _ = strip(annotation)
-    if is_any(bare) or bare in (None, type(None), bool, int, float, str, list, dict):
-        return None
-
-    def unstructure(value: object) -> object:
-        try:
-            return cast("object", _converter.unstructure(value, unstructure_as=annotation))
-        except Exception:  # noqa: BLE001 - the value is not of its declared type; the check says so
+    def structure(value: Any) -> Any:
+        if not fits(value):
+            refuse(f"must be {_MUST_BE[kind]}")
+        if kind == "integer":
+            return int(value)
+        if kind != "number" or scalar.mixed:
             return value
+        try:
+            return float(value)
+        except OverflowError:
+            refuse("must be a number that fits into a float")
 
-    return unstructure
+    return structure
+
+
+def _text(text: Text) -> Structure:
+    def structure(value: JsonValue) -> object:
+        if not isinstance(value, str):
+            refuse(f"must be {text.what or 'a string'}")
+        try:
+            return text.read(value)
+        except (ValueError, OverflowError):
+            refuse(f"must be {text.what or 'a string'}")
+
+    return structure
+
+
+def _choice(choice: Choice) -> Structure:
+    texts = [canonical_text(option.json) for option in choice.options]
+    must = f"must be {texts[0]}" if len(texts) == 1 else f"must be one of [{','.join(texts)}]"
+
+    def structure(value: JsonValue) -> object:
+        found = next((option for option in choice.options if same_scalar(value, option.json)), None)
+        if found is None:
+            refuse(must)
+        return found.member
+
+    return structure
+
+
+def _array(array: Array) -> Structure:
+    item, build = structurer(array.item), array.build
+
+    def structure(value: JsonValue) -> object:
+        if not is_array(value):
+            refuse("must be an array")
+        items = collect([(f"[{index}]", item, each) for index, each in enumerate(value)])
+        try:
+            return items if build is list else build(items)
+        except TypeError:
+            refuse("must hold only items that can be in a set")
+
+    return structure
+
+
+def _fixed_array(fixed: FixedArray) -> Structure:
+    items = [structurer(item) for item in fixed.items]
+
+    def structure(value: JsonValue) -> object:
+        if not is_array(value) or len(value) != len(items):
+            refuse(f"must be an array of exactly {len(items)} item{'' if len(items) == 1 else 's'}")
+        return tuple(collect([(f"[{index}]", items[index], each) for index, each in enumerate(value)]))
+
+    return structure
+
+
+def _dictionary(dictionary: Dictionary) -> Structure:
+    key, item = structurer(dictionary.key), structurer(dictionary.value)
+
+    def structure(value: JsonValue) -> object:
+        if not is_object(value):
+            refuse("must be an object")
+        keys = collect([(f".{name}", key, name) for name in value])
+        items = collect([(f".{name}", item, each) for name, each in value.items()])
+        return dict(zip(keys, items, strict=True))
+
+    return structure
+
+
+def _record(record: Record) -> Structure:
+    return _dict_record(record) if record.is_dict else _class_record(record)
+
+
+def _dict_record(record: Record) -> Structure:
+    hooks = {field.key: structurer(field.shape) for field in record.fields}
+
+    def structure(value: JsonValue) -> object:
+        entries = _checked_keys(record, value)
+        items = collect([(f".{name}", hooks[name], each) for name, each in entries.items()])
+        return dict(zip(entries, items, strict=True))
+
+    return structure
+
+
+def _class_record(record: Record) -> Structure:
+    fields = [field for field in record.fields if field.is_input]
+    hooks = {field.key: structurer(field.shape) for field in fields}
+    convert = class_structurer(record.cls, hooks, [field.key for field in fields if field.required])
+    return lambda value: convert(_checked_keys(record, value))
+
+
+def _checked_keys(record: Record, value: JsonValue) -> dict[str, Any]:
+    if not is_object(value):
+        refuse("must be an object")
+    keys = {field.key: field.required for field in record.fields if field.is_input}
+    missing = [Violation(f".{key}", "", "missing required property ") for key in keys if keys[key] and key not in value]
+    closed = "is not a declared property (additionalProperties: false)"
+    extra = [Violation(f".{key}", closed) for key in value if key not in keys]
+    if missing or extra:
+        raise MisfitError(missing + extra)
+    return value
+
+
+def _block(shape: Block) -> Structure:
+    cls = shape.cls
+
+    def structure(value: JsonValue) -> object:
+        if not is_object(value):
+            refuse("must be an object")
+        block = OtherBlock(FrozenDict(value)) if cls is OtherBlock else block_from_json(value)
+        if not isinstance(block, cls):
+            refuse(f"must be a content block of type {'text' if cls is TextBlock else 'image'}")
+        return block
+
+    return structure
+
+
+def _alternatives(alternatives: Alternatives) -> Structure:
+    members = alternatives.members
+    if len(members) == 2 and Scalar("null") in members:  # noqa: PLR2004
+        inner = structurer(members[1] if members[0] == Scalar("null") else members[0])
+        return lambda value: None if value is None else inner(value)
+    # The most specific first, so that an object that is a record does not become a dict; the rest as declared.
+    ordered = sorted(members, key=lambda member: _generality(bare(member)))
+    hooks = [(compile_validator(schema_of(member)), structurer(member)) for member in ordered]
+
+    def structure(value: JsonValue) -> object:
+        misfit: MisfitError | None = None
+        for validate, hook in hooks:
+            if not validate(value):
+                try:
+                    return hook(value)
+                except MisfitError as error:
+                    misfit = error
+        raise misfit or MisfitError([Violation("", "must have one of the declared forms, as a whole")])
+
+    return structure
+
+
+def _generality(shape: Shape) -> int:
+    match shape:
+        case Choice() | Record() | FixedArray():
+            return 0
+        case Block(cls=cls):
+            return 2 if cls is OtherBlock else 0
+        case Dictionary():
+            return 2
+        case _:
+            return 1
+
+
+def _described(described: Described) -> Structure:
+    return structurer(described.shape)
+
+
+def _anything(_anything: Anything) -> Structure:
+    return thaw
+
+
+_STRUCTURERS: Final[dict[type, Callable[[Any], Structure]]] = {
+    Described: _described,
+    Anything: _anything,
+    Scalar: _scalar,
+    Text: _text,
+    Choice: _choice,
+    Array: _array,
+    FixedArray: _fixed_array,
+    Dictionary: _dictionary,
+    Record: _record,
+    Block: _block,
+    Alternatives: _alternatives,
+}

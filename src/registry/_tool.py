@@ -1,20 +1,15 @@
-"""``@tool``: a tool definition from a plain function's annotations and docstring."""
+"""``@tool``: a tool from a plain Python function."""
 
 from __future__ import annotations
 
-import inspect
-import typing
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar, cast, get_args, overload
+from typing import Any, TypedDict, Unpack, cast, overload
 
-import attrs
-
-from ..errors import RegistrationError
-from ._claims import EXCLUSIVE
-from ._content import ContentBlock, ImageBlock, OtherBlock, TextBlock, as_content, block_to_json
+from ..errors import RegistrationError, ToolArgsError
+from ._claims import EXCLUSIVE, Claims
+from ._content import ContentBlock, as_content
 from ._context import RunContext
-from ._decisions import UNSET
 from ._definitions import (
     Arguments,
     Bind,
@@ -27,65 +22,71 @@ from ._definitions import (
     is_async_callable,
     render_as_text,
 )
-from ._docstrings import docs_of
-from ._json import JsonValue, freeze
-from ._schema_check import check_schema
-from ._structuring import structure_arguments, unstructure_as
-from ._type_schema import Field, UndescribableError, is_union, schema_of, strip
+from ._json import FrozenDict, JsonValue, freeze
+from ._misfits import MisfitError
+from ._shapes import Array, Block, FixedArray, Scalar, Shape, bare, members_of
+from ._signature import Parameter, Signature, function_name, read_signature, underlying
+from ._unstructuring import unstructurer
 from ._validate import compile_validator
+from ._values import Outcome
 
-__all__ = ["definition_of", "tool"]
+__all__ = ["ToolOptions", "definition_of", "tool"]
 
-F = TypeVar("F", bound=Callable[..., Any])
-_BLOCKS = (TextBlock, ImageBlock, OtherBlock)
+
+class ToolOptions(TypedDict, total=False):
+    """The options of ``tool``."""
+
+    name: str | None
+    description: str | None
+    concurrency: Concurrency
+    timeout_ms: float | None
+    render: Render | None
+    presentation_meta: Project | None
+    finalize_content: FinalizeContent | None
+    present_call: Callable[[Arguments], JsonValue] | None
+    present_result: Callable[[Arguments, Outcome], JsonValue] | None
+    polls_cancelled: bool
 
 
 @overload
-def tool(function: Callable[..., Any], /) -> ToolDefinition: ...
+def tool(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> ToolDefinition: ...
 @overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    concurrency: Concurrency = EXCLUSIVE,
-    timeout_ms: float | None = None,
-    render: Render | None = None,
-    presentation_meta: Project | None = None,
-    finalize_content: FinalizeContent | None = None,
-    present_call: Callable[..., JsonValue] | None = None,
-    present_result: Callable[..., JsonValue] | None = None,
-    polls_cancelled: bool = False,
-) -> Callable[[Callable[..., Any]], ToolDefinition]: ...
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], ToolDefinition]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a ``ToolDefinition`` of a function, from its annotations and its docstring.
+    """Make a tool of a function, from its annotations and docstring; a decorator, with or without options.
 
-    The parameters become the schema, and arguments reach the function as the types it declares. A parameter annotated
-    ``RunContext`` is injected. A plain function runs in a worker thread. The return annotation gives the output schema.
+    The model fills in the function's parameters, except those annotated ``RunContext``, which are injected. They arrive
+    as the annotations say; what the model sends beyond them is dropped. An async function runs as a task, any other
+    in a worker thread. ``docs/tools.md`` says which annotations there are.
 
     Args:
-        function: The function, async or not; or give options and decorate.
-        **options: As below.
-        name: The tool's name; the function's if omitted.
-        description: For the model; that of the docstring if omitted.
-        concurrency: ``PARALLEL``, ``EXCLUSIVE`` (the default), ``INDEPENDENT``, other ``Claims``, or a synchronous
-            function of the raw arguments (one mapping) that returns a bool or ``Claims``.
+        function: Also a bound method, a partial or an object with ``__call__``.
+        **options: Any of these.
+        name: As the model calls it; the function's own by default.
+        description: For the model; from the docstring by default.
+        concurrency: What a call touches: ``Claims``, ``PARALLEL``, ``INDEPENDENT`` or ``EXCLUSIVE`` (the default), or
+            a synchronous pure function of the raw arguments (one mapping) that returns claims or a bool.
         timeout_ms: Budget in milliseconds for ``policies.Deadline``.
-        render: ``(arguments, value)`` to content; text of the value by default.
+        render: ``(arguments, value)`` to content, as in ``Output``; by default text of the value, or the content
+            blocks that the function is declared to return.
         presentation_meta: See ``Output``.
         finalize_content: See ``ToolDefinition``.
         present_call: See ``ToolDefinition``.
         present_result: See ``ToolDefinition``.
-        polls_cancelled: Whether a plain function looks at ``run.cancelled``.
+        polls_cancelled: See ``ToolDefinition``.
+
+    Returns:
+        The definition, or a decorator that makes it.
 
     Raises:
-        RegistrationError: A parameter or the return type cannot be described; it names the tool and the parameter.
+        RegistrationError: The function cannot be a tool; names the parameter and the remedy.
+
+    Source: ``docs/design.md``, section 4.
     """
-    if function is not None:
-        return definition_of(function, **options)
-    return partial(definition_of, **options)
+    return partial(definition_of, **options) if function is None else definition_of(function, **options)
 
 
-def definition_of(  # noqa: PLR0913 - each option is a field of a definition, by keyword
+def definition_of(  # noqa: PLR0913 - the options of a tool, by name
     function: Callable[..., Any],
     *,
     name: str | None = None,
@@ -95,184 +96,107 @@ def definition_of(  # noqa: PLR0913 - each option is a field of a definition, by
     render: Render | None = None,
     presentation_meta: Project | None = None,
     finalize_content: FinalizeContent | None = None,
-    present_call: Callable[..., JsonValue] | None = None,
-    present_result: Callable[..., JsonValue] | None = None,
+    present_call: Callable[[Arguments], JsonValue] | None = None,
+    present_result: Callable[[Arguments, Outcome], JsonValue] | None = None,
     polls_cancelled: bool = False,
 ) -> ToolDefinition:
-    """See ``tool``."""
-    label = name or _name_of(function)
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        msg = (
-            f'tool "{label}" is a generator; a tool returns one value, so return a list, or report with run.progress()'
-        )
+    """The definition of a function as a tool; see ``tool`` for the arguments and errors."""
+    if not callable(cast("object", function)):
+        msg = f"tool() takes a function, got {function!r:.80}"
         raise RegistrationError(msg)
-    if callable(concurrency) and is_async_callable(concurrency):
-        msg = f'tool "{label}": concurrency= takes a plain function of the arguments, got the async {concurrency!r:.80}'
-        raise RegistrationError(msg)
-    signature = _read_signature(function, label)
-    parameters = _parameters_schema(signature, label)
-    output = _output_schema(signature, label)
+    known_as = function_name(function) if name is None else name
+    _check_concurrency(known_as, concurrency)
+    signature = read_signature(function, known_as)
+    parameters = _frozen(_parameters_schema(signature))
+    result = _frozen(signature.result_schema)
     return ToolDefinition(
-        name=label,
+        name=known_as,
         description=signature.description if description is None else description,
-        parameters=freeze(parameters),  # type: ignore[arg-type]
-        output=Output(freeze(output), render or _render_of(signature.returns), presentation_meta),  # type: ignore[arg-type]
+        parameters=parameters,
+        output=Output(result, render or _default_render(signature.result), presentation_meta),
         bind=_bind(function, signature),
         check_arguments=partial(compile_validator(parameters), path=""),
-        check_value=partial(compile_validator(output), path="value"),
+        check_value=partial(compile_validator(result), path="value"),
         concurrency=concurrency,
         timeout_ms=timeout_ms,
         finalize_content=finalize_content,
         present_call=present_call,
         present_result=present_result,
-        unstructure=_blocks_to_json if _returns_blocks(signature.returns) else unstructure_as(signature.returns),
-        takes_run=signature.run_name is not None,
-        is_sync=not is_async_callable(function),
+        unstructure=unstructurer(signature.result),
+        takes_run=bool(signature.run_names),
+        # A wrapper that is no coroutine function itself still hands on the coroutine of the one it wraps.
+        is_sync=not (is_async_callable(function) or is_async_callable(underlying(function))),
         polls_cancelled=polls_cancelled,
     )
 
 
-@attrs.frozen
-class Signature:
-    """What was read off a function.
-
-    Attributes:
-        description: Of the docstring.
-        fields: Its parameters by name, in order, without the run context.
-        run_name: The parameter that takes the run context, or ``None``.
-        returns: The return annotation; ``Any`` if there is none.
-    """
-
-    description: str
-    fields: dict[str, Field]
-    run_name: str | None
-    returns: Any
-
-
-def _read_signature(function: Callable[..., Any], label: str) -> Signature:
-    docs = docs_of(_annotated(function))
-    hints = _hints(function, label)
-    fields: dict[str, Field] = {}
-    run_name: str | None = None
-    for parameter in inspect.signature(function).parameters.values():
-        _refuse_kind(parameter, label)
-        if parameter.name not in hints:
-            msg = f'tool "{label}": parameter "{parameter.name}" has no annotation; write its type, or Any for any JSON'
-            raise RegistrationError(msg)
-        annotation = hints[parameter.name]
-        if _is_run_context(annotation):
-            run_name = parameter.name
-            continue
-        required = parameter.default is inspect.Parameter.empty
-        default = UNSET if required else parameter.default
-        text = strip(annotation)[1] or docs.parameters.get(parameter.name, "")
-        fields[parameter.name] = Field(parameter.name, annotation, required, default, text)
-    return Signature(docs.description, fields, run_name, hints.get("return", Any))
-
-
-def _annotated(function: Callable[..., Any]) -> Any:
-    """The function that carries the annotations and the docstring: behind partials, or a callable object's method."""
-    while isinstance(function, partial):
-        function = function.func
-    return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
-
-
-def _hints(function: Callable[..., Any], label: str) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(_annotated(function), include_extras=True)
-    except NameError as error:
+def _check_concurrency(tool_name: str, concurrency: object) -> None:
+    if concurrency is None or isinstance(concurrency, Claims | bool):
+        return
+    if not callable(concurrency) or isinstance(concurrency, type) or is_async_callable(concurrency):
         msg = (
-            f'tool "{label}": an annotation cannot be resolved ({error}); define what it names at module level, and '
-            "outside `if TYPE_CHECKING`"
+            f'tool "{tool_name}": concurrency= takes PARALLEL, EXCLUSIVE, INDEPENDENT, other Claims, or a synchronous '
+            f"function of the arguments that returns Claims or a bool, got {concurrency!r:.80}"
         )
-        raise RegistrationError(msg) from error
-
-
-def _refuse_kind(parameter: inspect.Parameter, label: str) -> None:
-    problems = {
-        inspect.Parameter.VAR_POSITIONAL: ("takes any number of values", "take a list"),
-        inspect.Parameter.VAR_KEYWORD: ("takes any names", "take a dict[str, Any]"),
-        inspect.Parameter.POSITIONAL_ONLY: ("has no name that a model could use", "drop the / after it"),
-    }
-    if parameter.kind in problems:
-        problem, remedy = problems[parameter.kind]
-        msg = f'tool "{label}": parameter "{parameter}" {problem}; {remedy}'
         raise RegistrationError(msg)
 
 
-def _is_run_context(annotation: Any) -> bool:
-    bare, _ = strip(annotation)
-    return bare is RunContext or (is_union(bare) and RunContext in get_args(bare))
-
-
-def _parameters_schema(signature: Signature, label: str) -> dict[str, Any]:
-    properties: dict[str, Any] = {}
-    for field in signature.fields.values():
-        try:
-            properties[field.name] = field.schema()
-        except UndescribableError as error:
-            msg = f'tool "{label}": parameter "{field.name}" cannot be described: {error}'
-            raise RegistrationError(msg) from error
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
-    required = [field.name for field in signature.fields.values() if field.required]
-    return _within_subset(schema | ({"required": required} if required else {}), label)
-
-
-def _output_schema(signature: Signature, label: str) -> dict[str, Any]:
-    if _returns_blocks(signature.returns):
-        return {}
-    try:
-        return _within_subset(schema_of(signature.returns), label)
-    except UndescribableError as error:
-        msg = f'tool "{label}": the return type cannot be described: {error}'
-        raise RegistrationError(msg) from error
-
-
-def _within_subset(schema: dict[str, Any], label: str) -> dict[str, Any]:
-    violations = check_schema(schema)
-    if violations:
-        msg = f'tool "{label}": {"; ".join(violations)}'
-        raise RegistrationError(msg)
+def _parameters_schema(signature: Signature) -> dict[str, JsonValue]:
+    properties: dict[str, JsonValue] = {each.name: dict(each.schema) for each in signature.parameters}
+    required: list[JsonValue] = [each.name for each in signature.parameters if each.required]
+    schema: dict[str, JsonValue] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
     return schema
 
 
+def _frozen(schema: object) -> FrozenDict:
+    return cast("FrozenDict", freeze(schema))
+
+
 def _bind(function: Callable[..., Any], signature: Signature) -> Bind:
-    fields, run_name = signature.fields, signature.run_name
+    parameters, run_names = signature.parameters, signature.run_names
 
     def bind(arguments: Arguments, run: RunContext | None) -> Callable[[], object]:
-        given = structure_arguments(fields, arguments) if fields else {}
-        if run_name is not None:
-            given[run_name] = run
-        return partial(function, **given)
+        values = _structured(parameters, arguments)
+        for run_name in run_names:
+            values[run_name] = run
+        return partial(function, **values)
 
     return bind
 
 
-def _name_of(function: Callable[..., Any]) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    return cast("str", getattr(function, "__name__", type(function).__name__))
+def _structured(parameters: tuple[Parameter, ...], arguments: Arguments) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    violations: list[str] = []
+    for parameter in parameters:
+        if parameter.name not in arguments:
+            continue
+        try:
+            values[parameter.name] = parameter.structure(arguments[parameter.name])
+        except MisfitError as error:
+            violations += error.texts(parameter.name)
+    if violations:
+        raise ToolArgsError.of(violations)
+    return values
 
 
-def _returns_blocks(returns: Any) -> bool:
-    """Whether a return type is content blocks: one, a union with or without text, or a list or tuple of those."""
-    bare, _ = strip(returns)
-    members = get_args(bare)
-    if is_union(bare):
-        return any(map(_returns_blocks, members)) and all(m is str or _returns_blocks(m) for m in members)
-    if typing.get_origin(bare) in (list, tuple):
-        return any(map(_returns_blocks, members)) and all(m in (str, ...) or _returns_blocks(m) for m in members)
-    return bare in _BLOCKS
+def _default_render(result: Shape) -> Render:
+    return _render_blocks if _gives_blocks(result) else render_as_text
 
 
-def _blocks_to_json(value: object) -> object:
-    blocks: list[JsonValue] = [block_to_json(block) for block in as_content(value)]
-    return blocks
+def _gives_blocks(shape: Shape) -> bool:
+    """Whether a shape is content: blocks, with or without text among them, one or several."""
+    members = [bare(member) for member in members_of(shape)]
+    if len(members) == 1 and isinstance(members[0], Array):
+        return _gives_blocks(members[0].item)
+    if len(members) == 1 and isinstance(members[0], FixedArray):
+        return bool(members[0].items) and all(_gives_blocks(item) for item in members[0].items)
+    plain = (Scalar("string"), Scalar("null"))
+    return any(isinstance(each, Block) for each in members) and all(
+        isinstance(each, Block) or each in plain for each in members
+    )
 
 
 def _render_blocks(_arguments: Arguments, value: JsonValue) -> tuple[ContentBlock, ...]:
-    return as_content(value)
-
-
-def _render_of(returns: Any) -> Render:
-    return _render_blocks if _returns_blocks(returns) else render_as_text
+    return () if value is None else as_content(value)

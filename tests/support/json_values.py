@@ -79,7 +79,9 @@ schemas: st.SearchStrategy[Schema] = st.recursive(
     max_leaves=8,
 )
 """Schemas of the enforced subset."""
-demanding_schemas: st.SearchStrategy[Schema] = _object_schemas(schemas).filter(lambda schema: bool(schema.get("required")))
+demanding_schemas: st.SearchStrategy[Schema] = _object_schemas(schemas).filter(
+    lambda schema: bool(schema.get("required"))
+)
 """Object schemas of the enforced subset that require something."""
 
 
