@@ -152,11 +152,9 @@ def number_text(value: float) -> str:
 
 
 def _place_point(digits: str, point: int) -> str:
-    """The text of 0.DIGITS times ten to the power of ``point``."""
+    """The text of 0.DIGITS times ten to the power of ``point``, where the point is not among the digits."""
     if len(digits) <= point <= _MOST_PLAIN_DIGITS:
         return digits.ljust(point, "0")
-    if 0 < point <= _MOST_PLAIN_DIGITS:
-        return f"{digits[:point]}.{digits[point:]}"
     if -_MOST_LEADING_ZEROS < point <= 0:
         return f"0.{'0' * -point}{digits}"
     tail = f".{digits[1:]}" if len(digits) > 1 else ""

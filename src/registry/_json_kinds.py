@@ -6,11 +6,10 @@ from typing import Any, TypeGuard
 
 from ._json import FrozenDict, FrozenList
 
-__all__ = ["is_array", "is_frozen", "is_object"]
+__all__ = ["is_array", "is_object"]
 
 _OBJECTS = frozenset({dict, FrozenDict})
 _ARRAYS = frozenset({list, FrozenList})
-_FROZEN = frozenset({FrozenDict, FrozenList})
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
@@ -21,8 +20,3 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
 def is_array(value: object) -> TypeGuard[list[Any]]:
     """Whether the value is a JSON array: exactly a ``list``, or a frozen one."""
     return type(value) in _ARRAYS
-
-
-def is_frozen(value: object) -> bool:
-    """Whether the value is a container that ``freeze`` made, and so known to be lossless."""
-    return type(value) in _FROZEN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import jsonschema
@@ -119,19 +119,16 @@ def _check_references(schema: dict[str, Any], dialect: Any) -> None:
 
 
 def _place_of(wanted: object, schema: object) -> str:
-    """The path of a part of a schema, which is found by identity."""
+    """The path of a container inside a schema, which is found by identity."""
     pending: list[tuple[Any, Place]] = [(schema, None)]
-    while pending:
+    while True:
         node, place = pending.pop()
         if node is wanted:
             return place_text(place, "parameters")
-        members: Iterator[tuple[Any, Any]] = iter(())
         if is_object(node):
-            members = iter(node.items())
+            pending.extend((item, (place, key)) for key, item in node.items())
         elif is_array(node):
-            members = enumerate(node)
-        pending.extend((item, (place, key)) for key, item in members)
-    return "parameters"
+            pending.extend((item, (place, index)) for index, item in enumerate(node))
 
 
 def _text(error: ValidationError) -> str:

@@ -111,10 +111,28 @@ class Runtime:
                 in either case: nobody may read them any more.
         """
         self._closed = True
-        for stream in list(self._streams):
-            await stream.aclose()
         if cancel:
             self._cancel_all()
+        try:
+            await self._close_streams()
+        finally:
+            await self._wait_for_batches()
+
+    async def _close_streams(self) -> None:
+        """Cancel and settle every stream, also if one of them has an error to tell; the first error is raised."""
+        streams = list(self._streams)
+        for stream in streams:
+            stream.cancel("the runtime was closed")
+        errors: list[BaseException] = []
+        for stream in streams:
+            try:
+                await stream.aclose()
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - raised below, once all have settled
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    async def _wait_for_batches(self) -> None:
         while self._batches:
             self._changed = trio.Event()
             try:

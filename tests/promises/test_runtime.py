@@ -470,3 +470,33 @@ def test_no_task_thread_or_descriptor_is_left(cancel_at: int, cap: int) -> None:
             ) == before
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+async def test_a_faulted_stream_does_not_keep_the_others_from_settling(autojump_clock: Clock) -> None:
+    """Leaving the runtime settles every stream, then raises the fault that nobody read."""
+    ended: list[float] = []
+
+    class Broken(ListJournal):
+        def append(self, event: object) -> None:
+            if isinstance(event, ToolResult) and event.name == "quick":
+                raise OSError("disk full")
+
+    async def quick(_: object) -> int:
+        return 1
+
+    async def slow(_: object) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(2)
+            ended.append(trio.current_time())
+
+    with pytest.raises(SchedulerFault, match="disk full"):
+        async with open_runtime(registry_of(fast=quick, quick=quick, slow=slow), journal=Broken()) as runtime:
+            broken = runtime.stream(calls_of("fast", "quick", "slow"))
+            other = runtime.stream(calls_of("fast", "slow"))
+            await anext(broken)
+            await anext(other)
+            await trio.sleep(1)
+    assert ended == [3.0, 3.0]

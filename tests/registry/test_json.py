@@ -112,11 +112,11 @@ def test_a_frozen_value_passes_for_a_plain_one(value: Any) -> None:
 @given(values)
 def test_a_frozen_value_comes_back_frozen_from_a_pickle(value: Any) -> None:
     """Pickling keeps the value and that it is frozen, under every protocol."""
-    frozen = freeze({"value": value})
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        back = pickle.loads(pickle.dumps(frozen, protocol))  # noqa: S301 - our own
-        assert repr(back) == repr(frozen)
-        assert {type(part) for part in containers(back)} <= {FrozenDict, FrozenList}
+    for frozen in (freeze({"value": value}), freeze([value])):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            back = pickle.loads(pickle.dumps(frozen, protocol))  # noqa: S301 - our own
+            assert repr(back) == repr(frozen)
+            assert {type(part) for part in containers(back)} <= {FrozenDict, FrozenList}
 
 
 @unhurried

@@ -67,6 +67,13 @@ DRAFT7: Any = {
 CHOICE: Any = {
     "properties": {"a": {"anyOf": [{"type": "null"}, {"properties": {"b": {"type": "integer"}}, "type": "object"}]}}
 }
+NESTED_ID: Any = {
+    "properties": {"a": {"$ref": "https://e.com/item"}},
+    "$defs": {
+        "i": {"$id": "https://e.com/item", "$ref": "#/$defs/x", "$defs": {"x": {"type": "null"}}},
+        "unused": {"$id": "https://e.com/other", "$ref": "#/$defs/y", "$defs": {"y": {}}},
+    },
+}
 VIOLATIONS: list[tuple[Any, Any, list[str]]] = [
     ({"type": "object"}, {"a": [1]}, []),
     ({"type": "object"}, [1], ['"arguments" must be an object']),
@@ -114,6 +121,7 @@ VIOLATIONS: list[tuple[Any, Any, list[str]]] = [
         {"b": 1},
         ["\"b\" is not of type 'null'"],
     ),
+    (NESTED_ID, {"a": 1}, ["\"a\" is not of type 'null'"]),
     ({"properties": {"c": False}}, {"c": 1}, ['"arguments": False schema does not allow 1']),
 ]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from json_values import anything, nested, schemas, unhurried
 from quiesce.registry import check_object_schema, check_schema, freeze
+from quiesce.registry._schema_check import same_scalar
 
 SUBSET = "(subset: type/oneOf/properties/required/additionalProperties/items/enum/const + annotations)"
 TYPES = "object/array/string/number/integer/boolean/null"
@@ -151,6 +152,14 @@ def test_an_object_schema_states_type_object() -> None:
         assert check_object_schema(schema) == [rooted]
     assert check_object_schema({"foo": 1}) == [f"schema.foo is not a supported keyword {SUBSET}"]
     assert check_object_schema([]) == ["schema must be a schema object"]
+
+
+def test_a_boolean_is_no_number() -> None:
+    """Scalars are compared as JSON compares them."""
+    assert same_scalar(1, 1.0)
+    assert same_scalar(True, True)
+    assert not same_scalar(1, True)
+    assert not same_scalar(False, 0.0)
 
 
 def test_twenty_thousand_levels_of_arrays_are_checked() -> None:

@@ -219,6 +219,5 @@ def test_a_hundred_thousand_levels_of_one_of_compile_and_validate() -> None:
             node = {"oneOf": [node, {"type": "null"}]}
         validate = compile_validator(value_to_json_schema(node))
         assert validate("x") == []
-        assert validate(5) == ['"value" must match exactly one oneOf branch (matched 0)']
     finally:
         gc.enable()

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from json_values import anything, demanding_schemas, few_values, instances, nested, schemas, unhurried
@@ -42,6 +42,7 @@ VIOLATIONS: list[tuple[Any, Any, list[str]]] = [
     ),
     (CLOSED, {"a": "", "b": [math.nan]}, ['"value.b[0]" must be an integer']),
     (CLOSED, {"a": "", 1: 2}, [f'"value.1" {UNDECLARED}']),
+    (CLOSED, {"a": "", "c": None}, [f'"value.c" {UNDECLARED}']),
     (CLOSED, [], ['"value" must be an object']),
     (DEEP, {"o": {}}, ['missing required property "value.o.l"']),
     (DEEP, {"o": {"l": {"b": {}}}}, ['missing required property "value.o.l.a"', '"value.o.l.b" must be an array']),
@@ -111,6 +112,10 @@ def test_every_violation_is_told_in_order(schema: Any, value: Any, violations: l
     assert compile_validator(schema)(value) == violations
     frozen: Any = freeze(schema)
     assert compile_validator(frozen)(freeze(value) if is_json(value) else value) == violations
+    in_array = compile_validator({"type": "array", "items": frozen})
+    assert in_array([value]) == [text.replace("value", "value[0]", 1) for text in violations]
+    in_object = compile_validator({"type": "object", "properties": {"p": frozen}})
+    assert in_object({"p": value}) == [text.replace("value", "value.p", 1) for text in violations]
     deep = nested(50, schema, key="items")
     around = deep
     for _ in range(50):
@@ -177,7 +182,7 @@ def test_depth_of_the_schema_does_not_change_the_verdict(schema: Any, value: Any
     assert interpreted == [text.replace("value", "value" + "[0]" * 50, 1) for text in compiled]
 
 
-@unhurried
+@settings(deadline=None, max_examples=40)
 @given(demanding_schemas, st.data())
 def test_a_missing_required_property_is_always_named(schema: Any, data: st.DataObject) -> None:
     """Dropping any of them from any value gives its violation."""
@@ -194,12 +199,10 @@ def test_twenty_thousand_levels_of_arrays_are_validated() -> None:
         schema = {"type": "array", "items": schema}
     validate = compile_validator(schema)
     assert validate(nested(20_000, "x")) == []
-    assert validate(freeze(nested(20_000, "x"))) == []
     assert validate(nested(20_000, 5)) == [f'"value{"[0]" * 20_000}" must be a string']
-    loose_schemas: list[Any] = [{}, {"type": "array"}, {"type": "array", "items": {}}]
-    for loose in loose_schemas:
-        assert compile_validator(loose)(nested(20_000)) == []
-        assert len(compile_validator(loose)(nested(20_000, math.nan))) == 1
+    anything_in = compile_validator({"type": "array", "items": {}})
+    assert anything_in(nested(20_000)) == []
+    assert anything_in(nested(20_000, math.nan)) == ['"value[0]" must be a lossless JSON value']
 
 
 def test_a_value_inside_itself_is_a_violation() -> None:
