@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import attrs
 
 from ..registry import ApprovalOutcome, Approver, Ask, Failure, Scope
 from ._execution import Execution
 from ._failures import denial, first_interrupt, only_cancelled
 from ._invoke import call_unprotected
+from ._proceed import Proceed
 from ._views import View
 
 __all__ = ["approve"]
@@ -53,10 +56,7 @@ async def _answer(request: Request, approvers: tuple[Approver, ...]) -> Approval
     """The first approver that returns decides; each may hand on to the next."""
     if not approvers:
         return ApprovalOutcome.UNAVAILABLE
-
-    async def proceed() -> ApprovalOutcome:
-        return await _answer(request, approvers[1:])
-
+    proceed = Proceed(partial(_answer, request, approvers[1:]), approvers[0])
     try:
         answer = await call_unprotected(approvers[0], request, proceed)
     except Exception:  # noqa: BLE001 - an approver that fails must not let a call through (D5.5)
@@ -65,4 +65,6 @@ async def _answer(request: Request, approvers: tuple[Approver, ...]) -> Approval
         if only_cancelled(group) or first_interrupt(group) is not None:
             raise
         return ApprovalOutcome.UNAVAILABLE
+    finally:
+        await proceed.end()  # noqa: ASYNC102 - shielded where it waits at all
     return ApprovalOutcome.read(answer)

@@ -6,12 +6,13 @@ import attrs
 import trio
 
 from ..errors import HookError
-from ..registry import AroundHook, Failure, HookSpan, Outcome, Success
+from ..registry import AroundHook, ErrorInfo, Failure, HookSpan, Outcome, Success, as_content, freeze
 from ._body import run_body
 from ._contract import replaced_value
 from ._execution import Execution
 from ._failures import abort, failure_from, first_interrupt, only_cancelled, overtaken
 from ._invoke import call_unprotected
+from ._proceed import Proceed
 from ._views import AroundView
 
 __all__ = ["run_around"]
@@ -42,46 +43,25 @@ class _Wrapper:
         self._hooks = hooks
         self._position = position
         self._last: Outcome | None = None
-        self._active = False
-        self._ended = False
-        self._idle = trio.Event()
 
     async def run(self) -> Outcome:
         hook = self._hooks[self._position]
+        proceed = Proceed(self._inside, hook, self._execution.cancel_body)
         try:
-            returned = await call_unprotected(hook, self._view, self._proceed)
+            returned = await call_unprotected(hook, self._view, proceed)
+            return self._checked(returned, hook)
         except BaseException as error:  # noqa: ASYNC103, BLE001 - sorted by kind in one place
-            await self._await_stray()  # noqa: ASYNC102
             return self._ended_by(error)  # noqa: ASYNC104 - the call actor makes it data
-        await self._await_stray()
-        return self._checked(returned, hook)
-
-    async def _proceed(self) -> Outcome:
-        if self._ended or self._active:
-            when = "after its hook ended" if self._ended else "while an earlier proceed() runs"
-            msg = f"proceed() of {self._hooks[self._position]!r} was called {when}; await each one inside the hook"
-            raise HookError(msg)
-        self._active = True
-        try:
-            inside = self._position + 1
-            if inside == len(self._hooks):
-                self._last = await run_body(self._execution, own_scope=True)
-            else:
-                self._last = await _Wrapper(self._execution, self._view, self._hooks, inside).run()
-            return self._last
         finally:
-            self._active = False
-            self._idle.set()
+            await proceed.end()  # noqa: ASYNC102 - shielded where it waits at all
 
-    async def _await_stray(self) -> None:
-        """A hook that ended while its ``proceed`` still runs in a task elsewhere does not get rid of the body."""
-        self._ended = True
-        if self._active:
-            self._execution.cancel("its around hook ended before it")
-            # Shields the wait for a body that a misbehaving hook left behind, until that body ends, since nothing may
-            # outlive the call. Pinned by test_a_hook_that_leaves_its_body_behind_waits_for_it.
-            with trio.CancelScope(shield=True):
-                await self._idle.wait()
+    async def _inside(self) -> Outcome:
+        inside = self._position + 1
+        if inside == len(self._hooks):
+            self._last = await run_body(self._execution, own_scope=True)
+        else:
+            self._last = await _Wrapper(self._execution, self._view, self._hooks, inside).run()
+        return self._last
 
     def _ended_by(self, error: BaseException) -> Outcome:
         execution = self._execution
@@ -107,13 +87,25 @@ class _Wrapper:
         """Take over an outcome that was made elsewhere: a success is checked anew, a failure keeps what it says."""
         execution = self._execution
         if isinstance(returned, Failure):
-            call = execution.call
-            failed = attrs.evolve(
-                returned, call_id=call.call_id, name=call.name, index=execution.index, effect=execution.effect
-            )
-            return execution.mint(failed)
+            return execution.mint(_taken_over(execution, returned))
         outcome = replaced_value(execution, returned.value)
         if isinstance(outcome, Failure):
             return execution.mint(outcome, post_allowed=False)
         kept = attrs.evolve(outcome, contexts=returned.contexts, concludes_turn=returned.concludes_turn)
         return execution.mint(kept)
+
+
+def _taken_over(execution: Execution, returned: Failure) -> Failure:
+    """A failure that a hook made, as one of this call; what the hook put in it is read like any answer of a hook."""
+    call = execution.call
+    return attrs.evolve(
+        returned,
+        call_id=call.call_id,
+        name=call.name,
+        index=execution.index,
+        effect=execution.effect,
+        error=ErrorInfo(str(returned.error.message), str(returned.error.name), returned.error.code),
+        content=as_content(returned.content),
+        contexts=tuple(returned.contexts),
+        late_value=freeze(returned.late_value),
+    )

@@ -31,12 +31,14 @@ async def run_body(execution: Execution, *, own_scope: bool) -> Outcome:
         return execution.mint(await _attempt(execution))
     with trio.CancelScope(deadline=execution.next_deadline()) as scope:
         execution.scopes.append(scope)
+        execution.body_scope = scope
         if execution.cancel_requested:
             scope.cancel(execution.cancel_reason)
         try:
             return execution.mint(await _attempt(execution))
         finally:
             execution.scopes.remove(scope)
+            execution.body_scope = None
     raise AssertionError  # pragma: no cover - _attempt lets no Cancelled out; the type checkers cannot know
 
 
@@ -76,7 +78,7 @@ async def _invoke_with_run(execution: Execution, definition: ToolDefinition, arg
     failed: BaseException | None = None
     execution.host.watch_caller(execution)
     async with trio.open_nursery() as nursery:
-        run = Run(execution, nursery, in_thread=definition.is_sync)
+        run = Run(execution, nursery)
         try:
             result = await _invoke(execution, definition, definition.bind(arguments, run))
         except BaseException as error:  # noqa: ASYNC103, BLE001 - raised again once the nursery is closed

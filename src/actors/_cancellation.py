@@ -7,12 +7,21 @@ from collections.abc import Callable
 
 import trio
 
-__all__ = ["CallerCancel", "cancelled_here"]
+__all__ = ["CallerCancel", "cancelled_here", "in_loop"]
 
 
 def cancelled_here() -> bool:
     """Whether the next checkpoint of this task would raise ``Cancelled``. Not a checkpoint itself."""
     return trio.current_effective_deadline() == -math.inf
+
+
+def in_loop() -> bool:
+    """Whether this is trio's thread, and not a worker's."""
+    try:
+        trio.lowlevel.current_trio_token()
+    except RuntimeError:
+        return False
+    return True
 
 
 class CallerCancel:

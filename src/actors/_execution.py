@@ -68,6 +68,7 @@ class Execution:
         cancel_requested: Whether this call was cancelled, by the caller or alone.
         cancel_reason: Why, if known.
         cancelled_at: When, in seconds on trio's clock.
+        body_scope: The scope around a running body, if it has one of its own.
         cancel_event: Set by the cancel, if anyone waits for it.
         scopes: Open cancel scopes that a cancel of the call must reach.
         deadlines: Open deadlines of around hooks, the outermost first.
@@ -106,6 +107,7 @@ class Execution:
     task: trio.lowlevel.Task | None = None
     thread: int | None = None
     cancel_event: trio.Event | None = None
+    body_scope: trio.CancelScope | None = None
     _minted: list[tuple[Outcome, bool]] = attrs.field(factory=list[tuple[Outcome, bool]])
 
     @property
@@ -154,6 +156,11 @@ class Execution:
             scope.cancel(reason)
         if self.cancel_event is not None:
             self.cancel_event.set()
+
+    def cancel_body(self) -> None:
+        """End the body that a hook left behind; the call itself was not cancelled by anyone."""
+        if self.body_scope is not None:
+            self.body_scope.cancel("its around hook ended before it")
 
     def next_deadline(self) -> float:
         """The earliest of the open deadlines on trio's clock; infinity if there is none."""

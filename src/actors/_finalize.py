@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 import attrs
@@ -28,6 +29,7 @@ from ._contract import replaced_value
 from ._execution import Execution
 from ._failures import failure, failure_from, first_interrupt, only_cancelled, overtaken
 from ._invoke import call_unprotected
+from ._proceed import Proceed
 from ._views import View
 
 __all__ = ["finalize", "finish"]
@@ -62,17 +64,18 @@ def finish(execution: Execution, outcome: Outcome) -> Outcome:
 
     Source: ``spec/behaviour.md`` C6.18, C6.19, C6.21.
     """
-    contexts = (*execution.contexts, *outcome.contexts)
     concludes = isinstance(outcome, Success) and (execution.concludes or outcome.concludes_turn)
     try:
+        contexts = (*execution.contexts, *outcome.contexts)
         outcome = _finalized_content(execution, outcome)
         if contexts or outcome.meta is not None:
             contexts = tuple(freeze(context) for context in contexts)
             outcome = attrs.evolve(outcome, contexts=contexts, meta=freeze(outcome.meta))
     except NotLosslessError:
         return failure(execution, NOT_SERIALIZABLE, name=NotLosslessError.__name__)
-    except Exception as error:  # noqa: BLE001 - a finalizer's error is this call's failure, and is not finalized again
-        return failure_from(execution, error)
+    except BaseException as error:  # noqa: ASYNC103, BLE001 - a finalizer's error is this call's failure, not finalized again
+        _pass_on_interrupt(execution, error)
+        return failure_from(execution, error)  # noqa: ASYNC104 - synchronous code, which no cancel can reach
     return attrs.evolve(outcome, concludes_turn=True) if concludes and isinstance(outcome, Success) else outcome
 
 
@@ -87,11 +90,11 @@ def _finalized_content(execution: Execution, outcome: Outcome) -> Outcome:
 async def _decide(view: View, outcome: Outcome, hooks: tuple[PostHook, ...], position: int) -> PostDecision:
     if position == len(hooks):
         return Accept()
-
-    async def proceed() -> PostDecision:
-        return await _decide(view, outcome, hooks, position + 1)
-
-    decision = await call_unprotected(hooks[position], view, outcome, proceed)
+    proceed = Proceed(partial(_decide, view, outcome, hooks, position + 1), hooks[position])
+    try:
+        decision = await call_unprotected(hooks[position], view, outcome, proceed)
+    finally:
+        await proceed.end()  # noqa: ASYNC102 - shielded where it waits at all
     if not isinstance(cast("object", decision), Accept | Block):
         msg = f"post hook {hooks[position]!r} returned {decision!r:.80}; return Accept(...) or Block(...)"
         raise HookError(msg)
@@ -138,8 +141,12 @@ def _as_line(block: ContentBlock) -> str:
 def _ended_by(execution: Execution, outcome: Outcome, error: BaseException) -> Outcome:
     if only_cancelled(error):
         return overtaken(execution, outcome)
+    _pass_on_interrupt(execution, error)
+    execution.contexts.clear()
+    return failure_from(execution, error)
+
+
+def _pass_on_interrupt(execution: Execution, error: BaseException) -> None:
     interrupt = first_interrupt(error)
     if interrupt is not None:
         execution.host.interrupted(interrupt)
-    execution.contexts.clear()
-    return failure_from(execution, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 import trio
@@ -13,6 +14,7 @@ from ._cancellation import cancelled_here
 from ._execution import Execution
 from ._failures import abort, denial, failure, failure_from, first_interrupt, only_cancelled
 from ._invoke import call_unprotected
+from ._proceed import Proceed
 from ._views import View
 
 __all__ = ["prepare"]
@@ -71,11 +73,11 @@ async def _ask_hooks(execution: Execution, hooks: tuple[PreHook, ...]) -> Failur
 async def _decide(view: View, hooks: tuple[PreHook, ...], position: int) -> PreDecision:
     if position == len(hooks):
         return Allow()
-
-    async def proceed() -> PreDecision:
-        return await _decide(view, hooks, position + 1)
-
-    decision = await call_unprotected(hooks[position], view, proceed)
+    proceed = Proceed(partial(_decide, view, hooks, position + 1), hooks[position])
+    try:
+        decision = await call_unprotected(hooks[position], view, proceed)
+    finally:
+        await proceed.end()  # noqa: ASYNC102 - shielded where it waits at all
     if not isinstance(cast("object", decision), Allow | Deny | Ask):
         msg = f"pre hook {hooks[position]!r} returned {decision!r:.80}; return Allow(), Deny(reason) or Ask(reason)"
         raise HookError(msg)

@@ -6,7 +6,7 @@ import trio
 
 from ..errors import RuntimeClosedError
 from ..registry import JsonValue, Outcome, PendingCall, freeze
-from ._cancellation import cancelled_here
+from ._cancellation import cancelled_here, in_loop
 from ._execution import Execution
 from ._host import SubCalls
 from ._views import View
@@ -17,12 +17,11 @@ __all__ = ["Run"]
 class Run(View):
     """See ``registry.RunContext``. It is good for one invocation of the body, and refuses to act after it."""
 
-    __slots__ = ("_ended", "_in_thread", "_nursery", "_sub_calls")
+    __slots__ = ("_ended", "_nursery", "_sub_calls")
 
-    def __init__(self, execution: Execution, nursery: trio.Nursery, *, in_thread: bool) -> None:
+    def __init__(self, execution: Execution, nursery: trio.Nursery) -> None:
         super().__init__(execution)
         self._nursery = nursery
-        self._in_thread = in_thread
         self._sub_calls: SubCalls | None = None
         self._ended = False
 
@@ -31,7 +30,7 @@ class Run(View):
         """Whether the call was cancelled, by its caller, alone, or by a wrapper's deadline."""
         if self._execution.cancel_requested:
             return True
-        if not self._in_thread:
+        if in_loop():
             return cancelled_here()
         try:
             trio.from_thread.check_cancelled()
@@ -66,10 +65,10 @@ class Run(View):
         """See ``RunContext``."""
         self._check_open("progress")
         frozen = freeze(progress)
-        if self._in_thread:
-            trio.from_thread.run_sync(self._execution.host.progressed, self._execution, frozen)
-        else:
+        if in_loop():
             self._execution.host.progressed(self._execution, frozen)
+        else:
+            trio.from_thread.run_sync(self._execution.host.progressed, self._execution, frozen)
 
     async def call(self, name: str, arguments: JsonValue = None, *, call_id: str | None = None) -> Outcome:
         """See ``RunContext``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import cast
 
+from ..errors import NotLosslessError
 from ..registry import (
     Failure,
     HookSpan,
@@ -16,6 +17,7 @@ from ..registry import (
     Wait,
     block_from_json,
     block_to_json,
+    freeze,
 )
 from ._events import BatchStart, CallRequest, Event, ToolResult
 
@@ -24,7 +26,12 @@ __all__ = ["outcome_from_event", "rebuild_outcomes", "request_of", "result_event
 
 def request_of(index: int, call: ToolCall) -> CallRequest:
     """A call as the journal keeps it: with the model's raw text where there was one."""
-    arguments = call.arguments if call.arguments_text is None else call.arguments_text
+    arguments: JsonValue = call.arguments_text
+    if arguments is None:
+        try:
+            arguments = freeze(call.arguments)
+        except NotLosslessError as error:
+            arguments = f"<arguments that are not JSON: {error}>"
     return CallRequest(index, call.call_id, call.name, arguments)
 
 

@@ -29,8 +29,8 @@ class ToolCall:
         arguments_text: The raw text behind ``arguments`` if there was one; it is what the journal keeps.
     """
 
-    call_id: str
-    name: str
+    call_id: str = attrs.field(validator=attrs.validators.instance_of(str))
+    name: str = attrs.field(validator=attrs.validators.instance_of(str))
     arguments: JsonValue = attrs.field(factory=dict[str, JsonValue])
     agent: Scope | None = None
     arguments_text: str | None = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, cast
 
+import attrs
 import trio
 
 from ..actors import Pending
 from ..errors import RuntimeClosedError
-from ..registry import CallStatus, Outcome, ToolCall
+from ..registry import CallStatus, Outcome, Scope, ToolCall, freeze
 from ._progress import EventStream
 from ._root import RootLane, statuses
 from ._services import Services
@@ -31,7 +32,19 @@ def checked_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
                 "read a provider's message with quiesce.adapters"
             )
             raise TypeError(msg)
-    return found
+        if call.agent is not None and not isinstance(cast("object", call.agent), Scope):
+            msg = f"calls[{index}].agent is {call.agent!r:.80}, not a Scope; make one with registry.scope()"
+            raise TypeError(msg)
+    return tuple(map(_snapshot, found))
+
+
+def _snapshot(call: ToolCall) -> ToolCall:
+    """The call with its arguments frozen, so that what the caller does to them later changes nothing anywhere."""
+    try:
+        frozen = freeze(call.arguments)
+    except Exception:  # noqa: BLE001 - what is wrong with them is told when the call's turn comes
+        return call
+    return call if frozen is call.arguments else attrs.evolve(call, arguments=frozen)
 
 
 class Owner(Protocol):
@@ -87,10 +100,14 @@ class Batch:
             msg = "a batch runs once; make another with runtime.batch(calls)"
             raise RuntimeClosedError(msg)
         self._begun = True
+        try:
+            self._owner.begin(self)
+        except BaseException:
+            self._lane.end()
+            raise
         for call in self._calls:
             self._driver.submit(call)
         self._driver.close()
-        self._owner.begin(self)
         try:
             await self._lane.run(self._calls, self._statuses)
         finally:

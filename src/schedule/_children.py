@@ -8,6 +8,7 @@ from ..actors import Execution, SubCalls
 from ..errors import RuntimeClosedError, SchedulerFault
 from ..registry import JsonValue, Outcome, Success, ToolCall
 from ._driver import Driver, Place
+from ._states import CallPhase
 
 __all__ = ["open_sub_calls"]
 
@@ -53,10 +54,12 @@ class ChildLane:
         self._execution = execution
         self._outcomes: dict[int, Outcome] = {}
         self._committed: dict[int, trio.Event] = {}
+        self._settled: dict[int, trio.Event] = {}
         self._closed = False
         place = Place(parent.place.batch, execution)
         # Cancelling the scope around run.call cancels that call alone, so every sub-call can be cancelled.
         self._driver = Driver(parent.services, place, self._commit, open_sub_calls, cancellable=True)
+        self._driver.on_settled = self._note_settled
 
     @property
     def interrupt(self) -> BaseException | None:
@@ -66,11 +69,13 @@ class ChildLane:
     @trio.lowlevel.enable_ki_protection
     async def drive(self, nursery: trio.Nursery) -> None:
         """Drive the lane until it is closed and settled; a fault of it is a fault of the batch."""
-        await self._driver.drive(nursery)
-        if self._driver.fault is not None:
-            self._parent.broke(self._driver.fault)
-        for committed in self._committed.values():
-            committed.set()
+        try:
+            await self._driver.drive(nursery)
+        finally:
+            if self._driver.fault is not None:
+                self._parent.broke(self._driver.fault)
+            for event in (*self._settled.values(), *self._committed.values()):
+                event.set()
 
     async def call(self, name: str, arguments: JsonValue, call_id: str | None) -> Outcome:
         """See ``SubCalls``."""
@@ -81,8 +86,9 @@ class ChildLane:
             self.cancel_call(pending, cancelled.reason)
             # Shields the wait for one cancelled sub-call, until it settles: cancelling the scope around run.call must
             # leave nothing of it running. Pinned by test_cancelling_the_scope_around_run_call_settles_it_first.
+            # Its commit may have to wait for an earlier sub-call, and is awaited with the body's end.
             with trio.CancelScope(shield=True):
-                await self._committed[pending].wait()
+                await self._settled[pending].wait()
             raise
 
     def submit(self, name: str, arguments: JsonValue, call_id: str | None) -> ChildCall:
@@ -109,8 +115,15 @@ class ChildLane:
         raise SchedulerFault(msg) from self._driver.fault
 
     def cancel_call(self, index: int, reason: str | None) -> bool:
-        """Cancel one call."""
-        return self._driver.cancel_call(index, reason)
+        """Cancel one call; one that has not been prepared will never start, which is as good as settled."""
+        queued = self._driver.lane.phase(index) is CallPhase.QUEUED
+        cancelled = self._driver.cancel_call(index, reason)
+        if queued:
+            self._note_settled(index)
+        return cancelled
+
+    def _note_settled(self, index: int) -> None:
+        self._settled[index].set()
 
     def _submit(self, name: str, arguments: JsonValue, call_id: str | None) -> int:
         if self._closed or self._driver.lane.stopped:
@@ -118,6 +131,7 @@ class ChildLane:
             raise RuntimeClosedError(msg)
         index = len(self._driver.lane)
         self._committed[index] = trio.Event()
+        self._settled[index] = trio.Event()
         call = ToolCall(
             self._label(index, call_id), name, {} if arguments is None else arguments, self._execution.agent
         )
@@ -132,4 +146,5 @@ class ChildLane:
         self._execution.contexts.extend(outcome.contexts)
         if isinstance(outcome, Success) and outcome.concludes_turn:
             self._execution.concludes = True
+        self._settled[index].set()
         self._committed[index].set()

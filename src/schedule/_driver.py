@@ -23,12 +23,13 @@ from ..actors import (
     SubCalls,
     View,
     abort,
+    first_interrupt,
     only_cancelled,
     pending_of,
     run_call,
 )
 from ..journal import ToolCallStarted, request_of, result_event
-from ..registry import Claims, JsonValue, Outcome, Registry, ToolCall
+from ..registry import EXCLUSIVE, Claims, JsonValue, Outcome, Registry, ToolCall
 from ._lane import Do, Lane, Verdict
 from ._progress import BatchEvent, Committed, EventStream, Progress, Settled, Started
 from ._services import Services
@@ -91,13 +92,13 @@ class Driver:
         self.fault: BaseException | None = None
         self.drained: Drained | None = None
         self.executions: dict[int, Execution] = {}
+        self.on_settled: Callable[[int], None] | None = None
         self._commit_to = commit
         self._open_sub_calls = open_sub_calls
         self._cancellable = cancellable
         self._calls: dict[int, tuple[ToolCall, float]] = {}
         self._subscribers: list[EventStream] = []
-        # Actors start from the caller's context as it is now, whichever task turns the crank later.
-        self._context = contextvars.copy_context()
+        self._context = contextvars.Context()
         self._nursery: trio.Nursery | None = None
         self._bell = trio.Event()
         self._shielded = False
@@ -215,14 +216,16 @@ class Driver:
         Raises nothing: an interrupt or fault is left in ``interrupt`` and ``fault``, a cancel to the scope itself.
         """
         self._nursery = nursery
+        # Actors start from the caller's context as it is now, whichever task turns the crank later.
+        self._context = contextvars.copy_context()
         if self.caller_cancel.at is not None:
             nursery.cancel_scope.cancel(self.caller_cancel.reason)
         while True:
             await self._look_for_cancel()
-            decision = self.lane.next()
-            if decision.do is Do.DONE:
-                break
             try:
+                decision = self.lane.next()
+                if decision.do is Do.DONE:
+                    break
                 await self._act(decision.do, decision.call)
             except BaseException as error:  # noqa: ASYNC103, BLE001 - hooks and bodies raise nothing here, so this is a fault
                 self.broke(error)
@@ -334,6 +337,8 @@ class Driver:
         execution.outcome = outcome
         execution.settled_at = trio.current_time()
         self.caller_cancel.forget(execution.cancel)
+        if self.on_settled is not None:
+            self.on_settled(execution.index)
         if self._subscribers:
             call = execution.call
             self.publish(Settled(execution.index, call.call_id, call.name, execution.settled_at, outcome.is_error))
@@ -364,7 +369,7 @@ class Driver:
             except Exception:
                 logger.exception("result observer %r failed for call %r", observer, execution.call.call_id)
             except BaseException as error:  # noqa: ASYNC103, BLE001 - Ctrl-C or the like: raised again when all is settled
-                self.interrupted(error)
+                self.interrupted(first_interrupt(error) or error)
 
     def _record_call(self, execution: Execution) -> None:
         self.services.journal.append(
@@ -402,9 +407,20 @@ class Driver:
     async def _staged(
         self, execution: Execution, stage: Callable[[Execution], Awaitable[Outcome | None]]
     ) -> Outcome | None:
-        """Run a stage; one that a test replaced may let a cancel out, which is data like any other."""
+        """Run a stage; one that a test replaced may let a cancel out, which is data like any other.
+
+        Where single calls may be cancelled it has a scope, so that a hook or approver that waits for ever can be ended.
+        """
         try:
-            return await stage(execution)
+            if not self._cancellable:
+                return await stage(execution)
+            with trio.CancelScope() as scope:
+                execution.scopes.append(scope)
+                try:
+                    return await stage(execution)
+                finally:
+                    execution.scopes.remove(scope)
+            return abort(execution)
         except BaseException as error:
             if only_cancelled(error):
                 return abort(execution)  # noqa: ASYNC104 - as said above
@@ -415,7 +431,11 @@ class Driver:
         return self.services.pipeline
 
     def _classify(self, index: int) -> Claims:
-        return self.registry.execution_mode(self._calls[index][0])
+        try:
+            return self.registry.execution_mode(self._calls[index][0])
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - classify() contains Exceptions, so this is Ctrl-C or the like
+            self.interrupted(error)
+            return EXCLUSIVE  # noqa: ASYNC104 - a classifier is synchronous
 
     def _created(self, index: int) -> Execution:
         call, queued_at = self._calls[index]

@@ -160,7 +160,8 @@ class Lane:
             due = self._due_start()
         if due is not None:
             return due
-        return _DONE if self._closed and self._cursor == len(self._phases) else _WAIT
+        ended = self._closed or self._stopped  # a stopped lane takes nothing more
+        return _DONE if ended and self._cursor == len(self._phases) else _WAIT
 
     def prepared(self, index: int, *, dispatched: bool) -> Verdict | None:
         """A call's preparation ended.

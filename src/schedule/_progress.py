@@ -148,7 +148,8 @@ class EventStream:
         while not self._waiting:
             if self._ended:
                 raise StopAsyncIteration
-            self._changed = trio.Event()
+            if self._changed.is_set():
+                self._changed = trio.Event()
             await self._changed.wait()
         event = self._waiting.popleft()
         return self._latest.pop(event.index) if isinstance(event, Progress) else event

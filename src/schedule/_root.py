@@ -61,9 +61,10 @@ class RootLane:
         except BaseExceptionGroup as group:
             # Ctrl-C can land in the nursery's own wait, after everything has settled.
             driver.interrupt = driver.interrupt or first_interrupt(group)
+            if driver.interrupt is None:
+                driver.fault = driver.fault or group
         finally:
-            self.ended = True
-            driver.end_events()
+            self.end()
         if driver.interrupt is not None:
             raise driver.interrupt
         if driver.fault is not None:
@@ -71,6 +72,11 @@ class RootLane:
             msg = f"the batch stopped at an internal fault: {type(cause).__name__}: {cause}"
             raise SchedulerFault(msg, status_of()) from cause
         await trio.lowlevel.checkpoint_if_cancelled()
+
+    def end(self) -> None:
+        """No further event will come: everything has settled, or nothing may begin."""
+        self.ended = True
+        self.driver.end_events()
 
     def _record_start(self, calls: Sequence[ToolCall]) -> None:
         services = self._services
@@ -85,7 +91,7 @@ class RootLane:
                     calls=tuple(request_of(index, call) for index, call in enumerate(calls)),
                 )
             )
-        except Exception as error:  # noqa: BLE001 - a journal that cannot write is a fault; nothing has started
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - a journal that cannot write is a fault; nothing has started
             self.driver.fault = error
 
     async def _record_end(self) -> None:
@@ -107,7 +113,7 @@ class RootLane:
             # After a fault the journal may be what broke; its end is still tried, and changes nothing if it fails.
             self._services.journal.append(BatchEnd(self.id, trio.current_time(), status, cancel.at, reason))
             await driver.flush()
-        except Exception as error:  # noqa: BLE001 - as above
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - as above
             driver.fault = driver.fault or error
 
 

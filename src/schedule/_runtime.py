@@ -103,6 +103,7 @@ class Runtime:
         del self._batches[batch]
         self._changed.set()
 
+    @trio.lowlevel.enable_ki_protection
     async def close(self, *, cancel: bool) -> None:
         """Take no more work and return when all has settled.
 
@@ -116,7 +117,7 @@ class Runtime:
         try:
             await self._close_streams()
         finally:
-            await self._wait_for_batches()
+            await self._wait_for_batches()  # noqa: ASYNC102 - shields itself once cancelled
 
     async def _close_streams(self) -> None:
         """Cancel and settle every stream, also if one of them has an error to tell; the first error is raised."""
@@ -133,20 +134,22 @@ class Runtime:
             raise errors[0]
 
     async def _wait_for_batches(self) -> None:
+        """Wait for batches that other tasks run; a cancel or Ctrl-C cancels them, and leaves once they have settled."""
+        stopped: BaseException | None = None
         while self._batches:
             self._changed = trio.Event()
+            # Shields the wait for batches that other tasks run, once they were cancelled and until they settle: a
+            # runtime is left only when nothing of it runs. Pinned by
+            # test_leaving_a_cancelled_runtime_settles_batches_of_other_tasks.
             try:
-                await self._changed.wait()
-            except trio.Cancelled:
+                with trio.CancelScope(shield=stopped is not None):
+                    await self._changed.wait()
+            except (trio.Cancelled, KeyboardInterrupt) as error:  # noqa: ASYNC103 - raised below
+                if stopped is None or isinstance(error, KeyboardInterrupt):
+                    stopped = error
                 self._cancel_all()
-                # Shields the wait for batches that other tasks run, after they were cancelled and until they settle:
-                # a runtime is left only when nothing of it runs. Pinned by
-                # test_leaving_a_cancelled_runtime_settles_batches_of_other_tasks.
-                with trio.CancelScope(shield=True):
-                    while self._batches:
-                        self._changed = trio.Event()
-                        await self._changed.wait()
-                raise
+        if stopped is not None:
+            raise stopped
 
     def _forget(self, stream: OutcomeStream) -> None:
         self._streams.pop(stream, None)

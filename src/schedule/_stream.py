@@ -56,6 +56,7 @@ class OutcomeStream:
         self._driver.close()
         self._driver.cancel(reason)
 
+    @trio.lowlevel.enable_ki_protection
     async def aclose(self) -> None:
         """Cancel what runs and wait until it has settled."""
         self._forget(self)
@@ -66,8 +67,15 @@ class OutcomeStream:
             self.cancel("the stream was closed")
         # Shields the wait for the cancelled bodies of this stream, until they end: closing returns at quiescence.
         # Pinned by test_leaving_a_stream_settles_what_it_started.
+        interrupt: KeyboardInterrupt | None = None
         with trio.CancelScope(shield=True):
-            await self._ended.wait()
+            while not self._ended.is_set():
+                try:
+                    await self._ended.wait()
+                except KeyboardInterrupt as error:
+                    interrupt = error
+        if interrupt is not None:
+            raise interrupt
         self._raise_error()
         await trio.lowlevel.checkpoint_if_cancelled()
 
@@ -83,8 +91,8 @@ class OutcomeStream:
         return self
 
     async def __anext__(self) -> Outcome:
-        self._begin()
         try:
+            self._begin()
             outcome = await self._next()
         except BaseException:
             await self.aclose()
@@ -97,12 +105,13 @@ class OutcomeStream:
         if self._begun or self._ended.is_set():
             return
         self._begun = True
-        self._fill()
         self._nursery.start_soon(self._run, name="quiesce: stream")
+        self._fill()
 
     async def _next(self) -> Outcome | None:
         while not self._ready and not self._ended.is_set():
-            self._changed = trio.Event()
+            if self._changed.is_set():
+                self._changed = trio.Event()
             await self._changed.wait()
         if self._ready:
             outcome = self._ready.popleft()
@@ -119,6 +128,8 @@ class OutcomeStream:
 
     def _fill(self) -> None:
         """Take calls while there is room: for what is not committed, and for what is not read yet."""
+        if self._driver.lane.stopped:
+            self._source = None
         while self._source is not None and len(self._calls) + len(self._ready) < self._room:
             try:
                 call = next(self._source)

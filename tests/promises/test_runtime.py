@@ -492,11 +492,14 @@ async def test_a_faulted_stream_does_not_keep_the_others_from_settling(autojump_
                 await trio.sleep(2)
             ended.append(trio.current_time())
 
-    with pytest.raises(SchedulerFault, match="disk full"):
+    async def leave_two_streams() -> None:
         async with open_runtime(registry_of(fast=quick, quick=quick, slow=slow), journal=Broken()) as runtime:
             broken = runtime.stream(calls_of("fast", "quick", "slow"))
             other = runtime.stream(calls_of("fast", "slow"))
             await anext(broken)
             await anext(other)
             await trio.sleep(1)
+
+    with pytest.raises(SchedulerFault, match="disk full"):
+        await leave_two_streams()
     assert ended == [3.0, 3.0]

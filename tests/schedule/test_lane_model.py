@@ -72,7 +72,7 @@ class Model:
             return Decision(do, first)
         if not self.stopped and (start := self.start()) is not None:
             return start
-        return DONE if self.closed and not uncommitted else WAIT
+        return DONE if (self.closed or self.stopped) and not uncommitted else WAIT
 
     def start(self) -> Decision | None:
         pool_full = self.pool() >= self.max_parallel
