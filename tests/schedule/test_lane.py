@@ -1,0 +1,72 @@
+"""The lane, step by step, where a random history seldom leads."""
+
+from __future__ import annotations
+
+from quiesce import EXCLUSIVE, INDEPENDENT, PARALLEL, Claims
+from quiesce.schedule import Decision, Do, Lane, Verdict
+
+
+def lane_of(*claims: Claims, max_parallel: int = 10) -> Lane:
+    """A closed lane with a call for each of these claims."""
+    lane = Lane(lambda index: claims[index], max_parallel=max_parallel)
+    for _ in claims:
+        lane.submit("tool")
+    lane.close()
+    return lane
+
+
+def start(lane: Lane, index: int) -> None:
+    """The next thing to do is to prepare this call, and it starts at once."""
+    assert lane.next() == Decision(Do.PREPARE, index)
+    assert lane.prepared(index, dispatched=True) is Verdict.START
+
+
+def test_claims_on_anything_are_held_until_commit() -> None:
+    """A settled reader of anything that waits for its commit still keeps a writer of a key out."""
+    lane = lane_of(INDEPENDENT, PARALLEL, Claims(writes={"k"}))
+    start(lane, 0)
+    start(lane, 1)
+    lane.settled(1)
+    assert lane.next() == Decision(Do.WAIT), "call 1 waits for the commit of call 0, and holds its claims"
+    lane.settled(0)
+    for index in (0, 1):
+        assert lane.next() == Decision(Do.COMMIT, index)
+        lane.committed(index)
+    start(lane, 2)
+
+
+def test_keyed_claims_are_held_until_dispatch_settles() -> None:
+    """A settled writer of a key that waits for its commit lets the next one in."""
+    lane = lane_of(INDEPENDENT, Claims(writes={"k"}), Claims(writes={"k"}))
+    start(lane, 0)
+    start(lane, 1)
+    assert lane.next() == Decision(Do.PREPARE, 2)
+    assert lane.prepared(2, dispatched=True) is Verdict.HOLD
+    assert lane.next() == Decision(Do.WAIT)
+    lane.settled(1)
+    assert lane.next() == Decision(Do.START, 2)
+
+
+def test_a_withdrawn_ready_call_does_not_let_its_successor_past_its_predecessor() -> None:
+    """Three writers of one key: the second is cancelled while it waits; the third still waits for the first."""
+    writer = Claims(writes={"k"})
+    lane = lane_of(writer, writer, writer)
+    start(lane, 0)
+    for index in (1, 2):
+        assert lane.next() == Decision(Do.PREPARE, index)
+        assert lane.prepared(index, dispatched=True) is Verdict.HOLD
+    assert lane.cancel_call(1)
+    assert lane.next() == Decision(Do.WAIT)
+    lane.settled(0)
+    assert lane.next() == Decision(Do.COMMIT, 0)
+
+
+def test_an_exclusive_call_runs_alone_through_its_commit() -> None:
+    """Nothing is prepared beside it, nor before its post hooks have ended."""
+    lane = lane_of(EXCLUSIVE, INDEPENDENT)
+    start(lane, 0)
+    assert lane.next() == Decision(Do.WAIT)
+    lane.settled(0)
+    assert lane.next() == Decision(Do.COMMIT, 0)
+    lane.committed(0)
+    start(lane, 1)
