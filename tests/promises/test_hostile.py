@@ -358,3 +358,19 @@ async def test_progress_comes_from_a_thread_that_an_async_body_made() -> None:
         (outcome,) = await batch.run()
     assert outcome.text == "ok"
     assert "from a thread" in [getattr(event, "progress", None) async for event in events]
+
+
+async def test_an_observer_that_raises_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """The others are told all the same, and every outcome stands (C6.20)."""
+    registry = registry_of(ok=ok)
+    told: list[str] = []
+
+    @registry.on_result
+    def failing(call: CallView, outcome: Outcome) -> None:
+        raise LookupError("mine")
+
+    registry.on_result(lambda call, outcome: told.append(call.call_id))
+    outcomes = await run_calls(registry, calls_of("ok", "ok"))
+    assert [outcome.text for outcome in outcomes] == ["ok", "ok"]
+    assert told == ["c0", "c1"]
+    assert len(caplog.records) == 2
