@@ -112,7 +112,9 @@ class Batch:
             await self._lane.run(self._calls, self._statuses)
         finally:
             self._owner.end(self)
-        return [outcome for outcome in self._outcomes if outcome is not None]
+        outcomes = [outcome for outcome in self._outcomes if outcome is not None]
+        assert len(outcomes) == len(self._calls), "a call has no outcome: a bug in quiesce"
+        return outcomes
 
     def cancel(self, reason: str | None = None) -> None:
         """Cancel the batch: what runs is cancelled and settled, what has not started is aborted; ``run`` returns.

@@ -51,7 +51,8 @@ class RootLane:
         self._record_start(calls)
         try:
             async with trio.open_nursery() as nursery:
-                stalls = trio.CancelScope(shield=True)  # see watch_stalls for what it shields
+                # Shields the stall watch from the batch's cancel, until the batch has settled: see watch_stalls.
+                stalls = trio.CancelScope(shield=True)
                 if self._services.stall_after is not None:
                     nursery.start_soon(watch_stalls, driver, self._services.stall_after, stalls)
                 if driver.fault is None:

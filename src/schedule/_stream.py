@@ -65,9 +65,9 @@ class OutcomeStream:
             self._ended.set()
         if not self._ended.is_set():
             self.cancel("the stream was closed")
+        interrupt: KeyboardInterrupt | None = None
         # Shields the wait for the cancelled bodies of this stream, until they end: closing returns at quiescence.
         # Pinned by test_leaving_a_stream_settles_what_it_started.
-        interrupt: KeyboardInterrupt | None = None
         with trio.CancelScope(shield=True):
             while not self._ended.is_set():
                 try:
