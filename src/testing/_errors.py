@@ -1,0 +1,77 @@
+"""What the kit raises, so that a test can tell a finding from a fault of the kit's surroundings."""
+
+from __future__ import annotations
+
+from ._choices import Schedule
+
+__all__ = [
+    "Deadlock",
+    "FailingSchedule",
+    "MissingExtraError",
+    "ReplayWarning",
+    "ScheduleControlError",
+    "TooManySteps",
+]
+
+
+class ScheduleControlError(RuntimeError):
+    """The order of tasks cannot be controlled with this version of trio."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"{problem}. Task orders cannot be chosen with it; quiesce.testing is made for trio 0.31 to 0.35. Install "
+            f"one of these, or run the scenario with trio.run, without exploring."
+        )
+
+
+class MissingExtraError(ImportError):
+    """Something of the kit needs a package that is not installed."""
+
+    def __init__(self, feature: str, package: str) -> None:
+        super().__init__(f"{feature} needs {package}: pip install 'quiesce[testing]'", name=package)
+
+
+class ReplayWarning(UserWarning):
+    """A replay string was made under another trio, or the scenario did not offer the recorded choices again."""
+
+
+class Deadlock(AssertionError):  # noqa: N818 - what was found, not an error of the caller's
+    """Every task waits, nothing is due, and no thread or file descriptor can wake one.
+
+    Attributes:
+        waiting: One line for each waiting task: its name and where it stands.
+    """
+
+    def __init__(self, waiting: tuple[str, ...], because: str) -> None:
+        super().__init__("\n".join([f"{because}:", *(f"  {line}" for line in waiting)]))
+        self.waiting = waiting
+
+
+class TooManySteps(AssertionError):  # noqa: N818 - as above
+    """The scenario did not end within the number of steps allowed: probably it spins."""
+
+    def __init__(self, limit: int, waiting: tuple[str, ...]) -> None:
+        head = f"not over after {limit} steps (raise max_steps if it may take more):"
+        super().__init__("\n".join([head, *(f"  {line}" for line in waiting)]))
+        self.waiting = waiting
+
+
+class FailingSchedule(AssertionError):  # noqa: N818 - as above
+    """A scenario fails under a schedule. The scenario's own exception is the ``__cause__``.
+
+    Attributes:
+        error: What the scenario raised, ``Deadlock`` and ``TooManySteps`` included.
+        schedule: The smallest failing schedule found.
+        run: The number of the run that failed first, from 1.
+        turns: What the schedule does differently from the plain one, a line for each deviation.
+    """
+
+    def __init__(self, name: str, error: BaseException, schedule: Schedule, run: int, turns: tuple[str, ...]) -> None:
+        lines = [f"{name} fails in run {run}: {type(error).__name__}: {error}"]
+        lines += [f"  {turn}" for turn in turns] or ["  in the plain order of tasks"]
+        lines.append(f"again: quiesce.testing.replay({name}, {str(schedule)!r})")
+        super().__init__("\n".join(lines))
+        self.error = error
+        self.schedule = schedule
+        self.run = run
+        self.turns = turns

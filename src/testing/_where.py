@@ -1,0 +1,86 @@
+"""Where tasks and threads stand, in the words of a traceback."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+import trio
+
+__all__ = ["KIT_THREAD", "all_tasks", "busy_threads", "line_of", "place_of", "place_of_task"]
+
+KIT_THREAD = "quiesce.testing"
+"""What the names of the kit's own threads begin with."""
+
+_HERE = str(Path(__file__).parent)
+_TRIO = str(Path(trio.__file__).parent)
+_IDLE_WORKER = str(Path("trio") / "_core" / "_thread_cache.py")
+
+
+def line_of(filename: str, line: int, function: str) -> str:
+    """``path:line in function``, the path relative to the working directory where that is shorter."""
+    path = Path(filename)
+    if path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return f"{path}:{line} in {function}"
+
+
+def place_of(frames: Iterator[tuple[FrameType, int]]) -> str | None:
+    """The first of the frames that is neither trio's nor the kit's own, or the very first if all are."""
+    first: str | None = None
+    for frame, line in frames:
+        code = frame.f_code
+        place = line_of(code.co_filename, line, code.co_qualname)
+        if not code.co_filename.startswith((_HERE, _TRIO)):
+            return place
+        first = first or place
+    return first
+
+
+def place_of_task(task: trio.lowlevel.Task) -> str:
+    """The line that a task waits on, or is about to begin with."""
+    frames = list(task.iter_await_frames())
+    place = place_of(iter(reversed(frames)))
+    if place is not None:
+        return place
+    code = getattr(task.coro, "cr_code", None)
+    return task.name if code is None else line_of(code.co_filename, code.co_firstlineno, code.co_qualname)
+
+
+def all_tasks(root: trio.lowlevel.Task) -> Iterator[trio.lowlevel.Task]:
+    """A task and all below it, parents first."""
+    pending = [root]
+    while pending:
+        task = pending.pop()
+        yield task
+        for nursery in task.child_nurseries:
+            pending.extend(nursery.child_tasks)
+
+
+def busy_threads(ignored: frozenset[int] = frozenset()) -> dict[int, str]:
+    """The threads, besides the calling one, that are at work: their name and line by identity.
+
+    A worker thread of trio's that waits for its next job is not at work, and the kit's own threads do not count.
+
+    Args:
+        ignored: Identities of threads to leave out.
+    """
+    me = threading.get_ident()
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    found: dict[int, str] = {}
+    for ident, frame in sys._current_frames().items():  # noqa: SLF001 - documented, and named so by Python
+        if ident == me or ident in ignored or frame.f_code.co_filename.endswith(_IDLE_WORKER):
+            continue
+        name = names.get(ident, str(ident))
+        if not name.startswith(KIT_THREAD):
+            found[ident] = f"thread {name!r} at {place_of(_outwards(frame))}"
+    return found
+
+
+def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
+    while frame is not None:
+        yield frame, frame.f_lineno
+        frame = frame.f_back
