@@ -1,6 +1,7 @@
 """For your tests and ours: find the order of tasks, the cancel or the fault that breaks a tool, and replay it."""
 
 from ._choices import Granularity, Schedule
+from ._drawn import DrawnSchedule, schedules
 from ._errors import (
     Deadlock,
     FailingSchedule,
@@ -9,12 +10,14 @@ from ._errors import (
     ScheduleControlError,
     TooManySteps,
 )
-from ._explore import Exploration, StrategyName, explore, find_failure, replay
+from ._explore import Exploration, StrategyName, explore, find_failure
+from ._replay import replay
 from ._run import Scenario
 from ._strategies import Exhaustive, Pct, Picker, Point, RandomOrder, Strategy
 
 __all__ = [
     "Deadlock",
+    "DrawnSchedule",
     "Exhaustive",
     "Exploration",
     "FailingSchedule",
@@ -34,4 +37,5 @@ __all__ = [
     "explore",
     "find_failure",
     "replay",
+    "schedules",
 ]

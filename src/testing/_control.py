@@ -9,16 +9,17 @@ before use.
 from __future__ import annotations
 
 import functools
+import inspect
 import random
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 import trio
 
 from ._errors import ScheduleControlError
 
-__all__ = ["Arrange", "controlled_order", "schedule_control_problem"]
+__all__ = ["Arrange", "abandon", "controlled_order", "installed_order", "schedule_control_problem"]
 
 Task: TypeAlias = trio.lowlevel.Task
 Arrange: TypeAlias = Callable[[list[Task]], tuple[list[Task], list[Task]]]
@@ -26,6 +27,9 @@ Arrange: TypeAlias = Callable[[list[Task]], tuple[list[Task], list[Task]]]
 
 It is called in every turn of the loop, also with no task at all. What it raises ends the run with a
 ``trio.TrioInternalError``, whose cause it is."""
+
+
+_CLOSINGS = 20
 
 
 class _Order(random.Random):
@@ -50,7 +54,8 @@ def _scheduler_module() -> Any:
 
 
 @contextmanager
-def _installed(arrange: Arrange) -> Generator[None]:
+def installed_order(arrange: Arrange) -> Generator[None]:
+    """What ``controlled_order`` does, without its checks: for a run in guest mode that has begun under them."""
     scheduler = _scheduler_module()
     before = (scheduler._r, scheduler._ALLOW_DETERMINISTIC_SCHEDULING)  # noqa: SLF001 - what this module is for
     scheduler._r = _Order(arrange, scheduler)  # noqa: SLF001
@@ -80,8 +85,26 @@ def controlled_order(arrange: Arrange) -> Generator[None]:
     problem = schedule_control_problem()
     if problem is not None:
         raise ScheduleControlError(problem)
-    with _installed(arrange):
+    with installed_order(arrange):
         yield
+
+
+def abandon(tasks: Sequence[Task]) -> None:
+    """Close the coroutines of a run that ended without them.
+
+    Args:
+        tasks: Parents before children.
+    """
+    for task in reversed(tasks):
+        for _ in range(_CLOSINGS):
+            # The run is over, so whatever they still call of trio's raises; each such call may be followed by another.
+            with suppress(Exception):
+                task.coro.close()
+            if not inspect.iscoroutine(task.coro) or inspect.getcoroutinestate(task.coro) == inspect.CORO_CLOSED:
+                break
+        for nursery in task.child_nurseries:
+            # A nursery that is collected with children left raises; there is no public way to empty it.
+            getattr(nursery, "_children", set()).clear()
 
 
 def schedule_control_problem() -> str | None:
@@ -133,6 +156,6 @@ def _try_out() -> list[str]:
             return [named["c"], named["a"]], [named["b"]]
         return sorted(tasks, key=lambda task: task.name, reverse=True), []
 
-    with _installed(arrange):
+    with installed_order(arrange):
         trio.run(main)
     return ran

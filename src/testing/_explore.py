@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal, TypeAlias
 
 import attrs
-import trio
 
-from ._choices import Schedule
-from ._errors import FailingSchedule, ReplayWarning
+from ._errors import FailingSchedule
+from ._replay import Tape
 from ._run import ClockKind, Limits, Run, Scenario, run_once
 from ._shrink import Choices, shrink
-from ._strategies import Exhaustive, Pct, Point, RandomOrder, Strategy
+from ._strategies import Exhaustive, Pct, RandomOrder, Strategy
 
-__all__ = ["Exploration", "StrategyName", "explore", "find_failure", "replay"]
+__all__ = ["Exploration", "StrategyName", "explore", "find_failure"]
 
 StrategyName: TypeAlias = Literal["random", "pct", "exhaustive"]
 
@@ -118,76 +116,6 @@ def find_failure(
     return Exploration(count, len(seen), complete=True, failure=None)
 
 
-def replay(
-    scenario: Scenario,
-    schedule: str | Schedule,
-    *,
-    clock: ClockKind = "virtual",
-    max_steps: int = 100_000,
-    patience: float = 5.0,
-) -> object:
-    """Run a scenario once under the schedule of a replay string, for instance in a debugger.
-
-    Args:
-        scenario: As it was given to ``explore``.
-        schedule: A replay string, or what ``FailingSchedule.schedule`` holds.
-        clock: As given to ``explore``.
-        max_steps: As given to ``explore``.
-        patience: As given to ``explore``.
-
-    Returns:
-        What the scenario returns, if it no longer fails.
-
-    Raises:
-        Exception: What the scenario raises, as it is.
-        ValueError: The text is not a replay string.
-        ScheduleControlError: This trio's order of tasks cannot be chosen.
-
-    Warns:
-        ReplayWarning: The string was made under another version of trio, whose tasks may take other steps.
-    """
-    wanted = Schedule.parse(schedule) if isinstance(schedule, str) else schedule
-    if wanted.trio_version != trio.__version__:
-        warnings.warn(
-            f"the replay string was made with trio {wanted.trio_version}, this is trio {trio.__version__}: tasks may "
-            f"take other steps, so a pass proves nothing. Install trio=={wanted.trio_version} to be sure",
-            ReplayWarning,
-            stacklevel=2,
-        )
-    picker = _Tape(wanted.choices)
-    run = run_once(scenario, picker, wanted.granularity, Limits(clock, max_steps, patience))
-    if run.error is not None:
-        raise run.error
-    if picker.misfits or picker.left:
-        warnings.warn(
-            "the scenario did not offer the recorded choices again, so its passing proves nothing: it was changed "
-            "since, or depends on more than the order of its tasks (threads, time, the order of a set, chance)",
-            ReplayWarning,
-            stacklevel=2,
-        )
-    return run.value
-
-
-class _Tape:
-    """Plays choices back, then takes the first option for ever.
-
-    Attributes:
-        left: Choices that have not been asked for.
-        misfits: Choices of an option that was not there; the last one was taken instead.
-    """
-
-    def __init__(self, choices: Choices) -> None:
-        self.left = list(reversed(choices))
-        self.misfits = 0
-
-    def __call__(self, point: Point) -> int:
-        if len(point.options) == 1 or not self.left:
-            return 0
-        wanted = self.left.pop()
-        self.misfits += wanted >= len(point.options)
-        return min(wanted, len(point.options) - 1)
-
-
 def _strategy(strategy: StrategyName | Strategy, seed: int) -> Strategy:
     match strategy:
         case "random":
@@ -210,7 +138,7 @@ def _smallest(scenario: Scenario, first: Run, limits: Limits, count: int) -> Fai
 
     def fails(choices: Choices) -> Choices | None:
         nonlocal failing
-        run = run_once(scenario, _Tape(choices), first.schedule.granularity, limits)
+        run = run_once(scenario, Tape(choices), first.schedule.granularity, limits)
         if run.error is None or _kind(run.error) != kind:
             return None
         failing = run

@@ -14,13 +14,13 @@ import trio
 import trio.testing
 
 from ._choices import Granularity, Schedule
-from ._control import controlled_order
+from ._control import abandon, controlled_order
 from ._errors import Deadlock, TooManySteps
 from ._strategies import Picker
 from ._turns import Turns
 from ._where import KIT_THREAD
 
-__all__ = ["Limits", "Run", "Scenario", "run_once"]
+__all__ = ["ClockKind", "Limits", "Run", "Scenario", "run_once", "stopped_by"]
 
 Scenario: TypeAlias = Callable[[], Awaitable[object]]
 ClockKind: TypeAlias = Literal["virtual", "real"]
@@ -79,18 +79,15 @@ def run_once(
     try:
         with controlled_order(turns):
             value = trio.run(_main, scenario, limits.clock, clock=clock, instruments=instruments)
-    except trio.TrioInternalError as crash:
-        if not isinstance(crash.__cause__, Deadlock | TooManySteps):
+    except trio.TrioInternalError:
+        if turns.stopped is None:
             raise
-        error = crash.__cause__.with_traceback(None)
-        error.__context__ = None
     except Exception as raised:  # noqa: BLE001 - whatever the scenario raises is what is looked for
         error = raised
+    if turns.stopped is not None:  # not in the clause above: its traceback would keep the tasks
+        error = stopped_by(turns)
     schedule = Schedule(tuple(turns.choices), granularity, trio.__version__)
-    run = Run(error, value, schedule, turns.deviations(), turns.steps)
-    if turns.left:
-        _discard(turns)
-    return run
+    return Run(error, value, schedule, turns.deviations(), turns.steps)
 
 
 async def _main(scenario: Scenario, clock: ClockKind) -> object:
@@ -118,6 +115,21 @@ def _ticking() -> Generator[None]:
         over.set()
 
 
+def stopped_by(turns: Turns) -> Exception:
+    """What a run was given up for, after clearing away what it left; call this when ``turns.stopped`` is set.
+
+    Raises:
+        BaseException: It was not a finding but what the picker raised: Hypothesis ends an example in this way.
+    """
+    assert turns.stopped is not None
+    error = turns.stopped.with_traceback(None)
+    error.__context__ = None
+    _discard(turns)
+    if isinstance(error, Deadlock | TooManySteps):
+        return error
+    raise error
+
+
 def _discard(turns: Turns) -> None:
     """Close what a run that was given up left behind, so that it does not complain when it is collected."""
 
@@ -126,12 +138,8 @@ def _discard(turns: Turns) -> None:
     before = sys.unraisablehook
     sys.unraisablehook = ignore
     try:
-        for task in reversed(turns.left):
-            # The run is over, so whatever these coroutines still call of trio's raises.
-            with contextlib.suppress(Exception):
-                task.coro.close()
+        abandon(turns.left)
         turns.forget()
-        del task
         gc.collect()
     finally:
         sys.unraisablehook = before

@@ -34,16 +34,20 @@ class Turns:
 
     Attributes:
         choices: What was chosen at each moment with more than one option.
+        granularity: What a choice decides; see ``Schedule``.
+        picker: Whom to ask; may be replaced between two batches.
         steps: Steps that tasks of the scenario have taken.
+        stopped: What ended the run from here: ``Deadlock``, ``TooManySteps``, or what the picker raised.
         left: All tasks, trio's own too, that were there when the run was given up, parents first; else empty.
     """
 
     def __init__(self, picker: Picker, granularity: Granularity, *, max_steps: int, patience: float) -> None:
         self.choices: list[int] = []
         self.steps = 0
+        self.stopped: BaseException | None = None
         self.left: tuple[Task, ...] = ()
-        self._picker = picker
-        self._granularity = granularity
+        self.picker = picker
+        self.granularity = granularity
         self._max_steps = max_steps
         self._patience = patience
         self._numbers: dict[Task, int] = {}
@@ -56,6 +60,15 @@ class Turns:
 
     def __call__(self, tasks: list[Task]) -> tuple[list[Task], list[Task]]:
         """Order one batch; see ``Arrange``."""
+        try:
+            return self._arrange(tasks)
+        except BaseException as error:
+            # Hypothesis ends an example by raising from a draw, for one.
+            self.left = _tasks()
+            self.stopped = error
+            raise
+
+    def _arrange(self, tasks: list[Task]) -> tuple[list[Task], list[Task]]:
         own = [task for task in tasks if not _is_trios(task)]
         trios = [task for task in tasks if _is_trios(task)]
         for task in own:
@@ -65,9 +78,8 @@ class Turns:
             return trios, []
         self._idle = 0
         if self.steps >= self._max_steps:
-            self._give_up()
-            raise TooManySteps(self._max_steps, _lines(self.left))
-        if self._granularity == "batch":
+            raise TooManySteps(self._max_steps, _lines(_tasks()))
+        if self.granularity == "batch":
             return trios + self._whole_batch(own), []
         chosen = self._one_step(own)
         return [*trios, chosen], [task for task in own if task is not chosen]
@@ -102,7 +114,7 @@ class Turns:
 
     def _pick(self, options: list[Task]) -> int:
         current = None if self._current is None else self._numbers[self._current]
-        choice = self._picker(Point(self.steps, tuple(self._numbers[task] for task in options), current))
+        choice = self.picker(Point(self.steps, tuple(self._numbers[task] for task in options), current))
         if not 0 <= choice < len(options):
             msg = f"the strategy picked option {choice} of {len(options)}"
             raise IndexError(msg)
@@ -110,7 +122,7 @@ class Turns:
             self.choices.append(choice)
         chosen = options[choice]
         if choice:
-            passed = options[:choice] if self._granularity == "batch" else options[:1]
+            passed = options[:choice] if self.granularity == "batch" else options[:1]
             self._deviations.append(
                 _Deviation(self.steps, self._label(chosen), tuple(self._label(task) for task in passed))
             )
@@ -139,15 +151,14 @@ class Turns:
             because = f"nothing happened for {self._patience:g} s, though a thread or descriptor may yet wake a task"
         else:
             because = "every task waits, and nothing is left that could wake one"
-        self._give_up()
-        if all(map(_is_trios, self.left)):
-            self.left = ()  # the scenario is over, and trio is about to be
-        else:
-            raise Deadlock(_lines(self.left), because)
+        tasks = _tasks()
+        if not all(map(_is_trios, tasks)):  # else the scenario is over, and trio is about to be
+            raise Deadlock(_lines(tasks), because)
 
-    def _give_up(self) -> None:
-        root = trio.lowlevel.current_root_task()
-        self.left = () if root is None else tuple(all_tasks(root))
+
+def _tasks() -> tuple[Task, ...]:
+    root = trio.lowlevel.current_root_task()
+    return () if root is None else tuple(all_tasks(root))
 
 
 def _is_trios(task: Task) -> bool:

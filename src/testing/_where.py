@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
 import trio
 
-__all__ = ["KIT_THREAD", "all_tasks", "busy_threads", "line_of", "place_of", "place_of_task"]
+__all__ = [
+    "KIT_THREAD",
+    "all_tasks",
+    "busy_threads",
+    "line_of",
+    "outwards",
+    "place_of",
+    "place_of_task",
+    "users_line_of",
+]
 
 KIT_THREAD = "quiesce.testing"
 """What the names of the kit's own threads begin with."""
 
 _HERE = str(Path(__file__).parent)
 _TRIO = str(Path(trio.__file__).parent)
+_NOBODYS = (_HERE, _TRIO, "<frozen ")
+_STDLIB = sysconfig.get_path("stdlib")
+_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))  # may lie inside the standard library's
 _IDLE_WORKER = str(Path("trio") / "_core" / "_thread_cache.py")
 
 
@@ -84,3 +97,20 @@ def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
     while frame is not None:
         yield frame, frame.f_lineno
         frame = frame.f_back
+
+
+def users_line_of(frames: Iterator[tuple[FrameType, int]]) -> tuple[CodeType, int] | None:
+    """The first of the frames that is neither trio's, the kit's nor the standard library's, if there is one.
+
+    Unformatted, since it is asked for far more often than shown.
+    """
+    for frame, line in frames:
+        file = frame.f_code.co_filename
+        if not file.startswith(_NOBODYS) and (not file.startswith(_STDLIB) or file.startswith(_INSTALLED)):
+            return frame.f_code, line
+    return None
+
+
+def outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
+    """A frame and its callers, with the lines they are at."""
+    return _outwards(frame)

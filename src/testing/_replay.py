@@ -1,0 +1,89 @@
+"""Replay: run a scenario again under a schedule that was written down."""
+
+from __future__ import annotations
+
+import warnings
+
+import trio
+
+from ._choices import Schedule
+from ._errors import ReplayWarning
+from ._run import ClockKind, Limits, Scenario, run_once
+from ._strategies import Point
+
+__all__ = ["Tape", "replay", "warn_of_other_trio"]
+
+
+def replay(
+    scenario: Scenario,
+    schedule: str | Schedule,
+    *,
+    clock: ClockKind = "virtual",
+    max_steps: int = 100_000,
+    patience: float = 5.0,
+) -> object:
+    """Run a scenario once under the schedule of a replay string, for instance in a debugger.
+
+    Args:
+        scenario: As it was given to ``explore``.
+        schedule: A replay string, or what ``FailingSchedule.schedule`` holds.
+        clock: As given to ``explore``.
+        max_steps: As given to ``explore``.
+        patience: As given to ``explore``.
+
+    Returns:
+        What the scenario returns, if it no longer fails.
+
+    Raises:
+        Exception: What the scenario raises, as it is.
+        ValueError: The text is not a replay string.
+        ScheduleControlError: This trio's order of tasks cannot be chosen.
+
+    Warns:
+        ReplayWarning: The string was made under another version of trio, whose tasks may take other steps.
+    """
+    wanted = Schedule.parse(schedule) if isinstance(schedule, str) else schedule
+    warn_of_other_trio(wanted, stacklevel=3)
+    picker = Tape(wanted.choices)
+    run = run_once(scenario, picker, wanted.granularity, Limits(clock, max_steps, patience))
+    if run.error is not None:
+        raise run.error
+    if picker.misfits or picker.left:
+        warnings.warn(
+            "the scenario did not offer the recorded choices again, so its passing proves nothing: it was changed "
+            "since, or depends on more than the order of its tasks (threads, time, the order of a set, chance)",
+            ReplayWarning,
+            stacklevel=2,
+        )
+    return run.value
+
+
+class Tape:
+    """Plays choices back, then takes the first option for ever.
+
+    Attributes:
+        left: Choices that have not been asked for.
+        misfits: Choices of an option that was not there; the last one was taken instead.
+    """
+
+    def __init__(self, choices: tuple[int, ...]) -> None:
+        self.left = list(reversed(choices))
+        self.misfits = 0
+
+    def __call__(self, point: Point) -> int:
+        if len(point.options) == 1 or not self.left:
+            return 0
+        wanted = self.left.pop()
+        self.misfits += wanted >= len(point.options)
+        return min(wanted, len(point.options) - 1)
+
+
+def warn_of_other_trio(schedule: Schedule, *, stacklevel: int) -> None:
+    """Warn if a schedule was made under another version of trio than this one."""
+    if schedule.trio_version != trio.__version__:
+        warnings.warn(
+            f"the replay string was made with trio {schedule.trio_version}, this is trio {trio.__version__}: tasks may "
+            f"take other steps, so a pass proves nothing. Install trio=={schedule.trio_version} to be sure",
+            ReplayWarning,
+            stacklevel=stacklevel,
+        )
