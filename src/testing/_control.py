@@ -19,7 +19,7 @@ import trio
 
 from ._errors import ScheduleControlError
 
-__all__ = ["Arrange", "abandon", "controlled_order", "installed_order", "schedule_control_problem"]
+__all__ = ["Arrange", "abandon", "controlled_order", "installed_order", "refuse_inside_run", "schedule_control_problem"]
 
 Task: TypeAlias = trio.lowlevel.Task
 Arrange: TypeAlias = Callable[[list[Task]], tuple[list[Task], list[Task]]]
@@ -76,17 +76,26 @@ def controlled_order(arrange: Arrange) -> Generator[None]:
         ScheduleControlError: This trio has no scheduler that can be controlled, or no longer obeys.
         RuntimeError: A run is going on in this thread; whatever explores schedules starts runs of its own.
     """
+    refuse_inside_run()
+    problem = schedule_control_problem()
+    if problem is not None:
+        raise ScheduleControlError(problem)
+    with installed_order(arrange):
+        yield
+
+
+def refuse_inside_run() -> None:
+    """Raise if a run is going on in this thread.
+
+    Raises:
+        RuntimeError: It is.
+    """
     if trio.lowlevel.in_trio_run():
         msg = (
             "schedules are chosen for whole runs of trio: call this from a plain function or a test that is not async, "
             "and give it the async function to run"
         )
         raise RuntimeError(msg)
-    problem = schedule_control_problem()
-    if problem is not None:
-        raise ScheduleControlError(problem)
-    with installed_order(arrange):
-        yield
 
 
 def abandon(tasks: Sequence[Task]) -> None:

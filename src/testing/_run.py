@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from ._choices import Granularity, Schedule
-from ._control import abandon, controlled_order
+from ._control import abandon, controlled_order, refuse_inside_run
 from ._errors import Deadlock, TooManySteps
 from ._strategies import Picker
 from ._turns import Turns
@@ -70,9 +70,12 @@ def run_once(
     """Run ``scenario`` in a ``trio.run`` of its own.
 
     Raises:
+        RuntimeError: Called inside a run.
         KeyboardInterrupt: And any other exception that no scenario means: they end an exploration.
     """
+    refuse_inside_run()
     turns = Turns(picker, granularity, max_steps=limits.max_steps, patience=limits.patience)
+    turns.ticks = int(limits.clock == "real")
     error: BaseException | None = None
     value: object = None
     clock = trio.testing.MockClock(autojump_threshold=0) if limits.clock == "virtual" else None

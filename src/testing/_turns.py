@@ -11,7 +11,7 @@ import trio
 from ._choices import Granularity
 from ._errors import Deadlock, TooManySteps
 from ._strategies import Picker, Point
-from ._where import all_tasks, busy_threads, place_of_task
+from ._where import all_tasks, busy_threads, place_of_task, waits_for_thread
 
 __all__ = ["Turns"]
 
@@ -34,6 +34,7 @@ class Turns:
 
     Attributes:
         choices: What was chosen at each moment with more than one option.
+        ticks: How many calls that only wake the loop may be in its queue: 1 if a thread makes such, else 0.
         granularity: What a choice decides; see ``Schedule``.
         picker: Whom to ask; may be replaced between two batches.
         steps: Steps that tasks of the scenario have taken.
@@ -43,6 +44,7 @@ class Turns:
 
     def __init__(self, picker: Picker, granularity: Granularity, *, max_steps: int, patience: float) -> None:
         self.choices: list[int] = []
+        self.ticks = 0
         self.steps = 0
         self.stopped: BaseException | None = None
         self.left: tuple[Task, ...] = ()
@@ -143,15 +145,19 @@ class Turns:
         if self._idle < _IDLE_TURNS or not self._numbers:
             return
         statistics = trio.lowlevel.current_statistics()
-        if statistics.run_sync_soon_queue_size or statistics.seconds_to_next_deadline != float("inf"):
+        if statistics.run_sync_soon_queue_size > self.ticks or statistics.seconds_to_next_deadline != float("inf"):
             return
-        if _waits_for_descriptors(statistics.io_statistics) or busy_threads(self._threads_before):
+        tasks = _tasks()
+        if (
+            _waits_for_descriptors(statistics.io_statistics)
+            or busy_threads(self._threads_before)
+            or any(map(waits_for_thread, tasks))
+        ):
             if now - self._idle_since < self._patience:
                 return
             because = f"nothing happened for {self._patience:g} s, though a thread or descriptor may yet wake a task"
         else:
             because = "every task waits, and nothing is left that could wake one"
-        tasks = _tasks()
         if not all(map(_is_trios, tasks)):  # else the scenario is over, and trio is about to be
             raise Deadlock(_lines(tasks), because)
 

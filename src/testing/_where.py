@@ -30,6 +30,7 @@ _TRIO = str(Path(trio.__file__).parent)
 _NOBODYS = (_HERE, _TRIO, "<frozen ")
 _STDLIB = sysconfig.get_path("stdlib")
 _INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))  # may lie inside the standard library's
+_THREADS = str(Path(trio.__file__).parent / "_threads.py")
 _IDLE_WORKER = str(Path("trio") / "_core" / "_thread_cache.py")
 
 
@@ -71,6 +72,11 @@ def all_tasks(root: trio.lowlevel.Task) -> Iterator[trio.lowlevel.Task]:
         yield task
         for nursery in task.child_nurseries:
             pending.extend(nursery.child_tasks)
+
+
+def waits_for_thread(task: trio.lowlevel.Task) -> bool:
+    """Whether a task waits for a function in a worker thread: the thread may not be at work on it yet."""
+    return any(frame.f_code.co_filename == _THREADS for frame, _ in task.iter_await_frames())
 
 
 def busy_threads(ignored: frozenset[int] = frozenset()) -> dict[int, str]:

@@ -1,0 +1,374 @@
+"""Schedules: every order of tasks can be taken, each is repeatable, and its text carries it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import threading
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.lowlevel import checkpoint
+
+import scenarios
+from quiesce.testing import (
+    Deadlock,
+    Exhaustive,
+    FailingSchedule,
+    Pct,
+    Point,
+    RandomOrder,
+    ReplayWarning,
+    Schedule,
+    Strategy,
+    TooManySteps,
+    explore,
+    find_failure,
+    replay,
+)
+
+choices = st.lists(st.integers(0, 60) | st.just(0) | st.just(0), max_size=80).map(tuple)
+
+
+@given(choices, st.sampled_from(["batch", "step"]))
+def test_a_replay_string_says_all_of_its_schedule(made: tuple[int, ...], granularity: str) -> None:
+    """A schedule comes back from its text, zeros at its end left out; the text needs no quoting in a shell."""
+    schedule = Schedule(made, granularity, "0.35.0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert Schedule.parse(str(schedule)) == schedule
+    assert set(str(schedule)) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.{}")
+    assert schedule.choices[-1:] != (0,)
+
+
+@pytest.mark.parametrize("text", ["", "q1", "q2-0.35.0-b-1", "q1-0.35.0-x-1", "q1-0.35.0-b-1!", "q1-0.35.0-b-{1"])
+def test_what_is_not_a_replay_string_is_refused_with_what_one_looks_like(text: str) -> None:
+    """Bad input gets a clear error."""
+    with pytest.raises(ValueError, match=r"not a replay string.*q1-"):
+        Schedule.parse(text)
+
+
+def _interleavings(tasks: int, steps: int) -> int:
+    return math.factorial(tasks * steps) // math.factorial(steps) ** tasks
+
+
+@pytest.mark.parametrize(("tasks", "checkpoints"), [(2, 1), (2, 3), (3, 1)])
+def test_exhaustive_visits_every_interleaving_of_steps_once(tasks: int, checkpoints: int) -> None:
+    """N tasks of k steps have (nk)! / (k!)^n interleavings: 6, 70 and 90 here."""
+    seen: list[tuple[int, ...]] = []
+    found = explore(scenarios.recording(tasks, checkpoints, seen), strategy=Exhaustive(granularity="step"), runs=10_000)
+    assert found.complete
+    assert len(set(seen)) == len(seen) == found.runs == _interleavings(tasks, checkpoints + 1)
+
+
+@pytest.mark.parametrize(("tasks", "checkpoints"), [(2, 1), (2, 3), (3, 1)])
+def test_exhaustive_visits_every_order_that_trio_can_take_once(tasks: int, checkpoints: int) -> None:
+    """In each of its k batches trio may run n tasks in any order: (n!)^k, which is 4, 16 and 36 here."""
+    seen: list[tuple[int, ...]] = []
+    found = explore(scenarios.recording(tasks, checkpoints, seen), strategy="exhaustive", runs=10_000)
+    assert found.complete
+    assert len(set(seen)) == len(seen) == found.runs == math.factorial(tasks) ** (checkpoints + 1)
+
+
+@pytest.mark.parametrize(("bound", "count"), [(0, 2), (1, 6), (2, 14), (6, 70)])
+def test_a_preemption_bound_leaves_out_the_schedules_above_it(bound: int, count: int) -> None:
+    """Two tasks of four steps: 2 orders without preemption; by hand, 4 more with one, 8 more with two; 70 in all."""
+    seen: list[tuple[int, ...]] = []
+    strategy = Exhaustive(preemptions=bound, granularity="step")
+    explore(scenarios.recording(2, 3, seen), strategy=strategy, runs=10_000)
+    switches = [_preemptions(order) for order in seen]
+    assert max(switches) == bound
+    everything = _orders(4)
+    assert sorted(seen) == sorted(order for order in everything if _preemptions(order) <= bound)
+    assert len(seen) == len(set(seen))
+    assert len(seen) >= count
+
+
+def _orders(steps: int) -> list[tuple[int, ...]]:
+    """All interleavings of two tasks."""
+
+    def extend(order: tuple[int, ...]) -> list[tuple[int, ...]]:
+        if len(order) == 2 * steps:
+            return [order]
+        return [full for task in (0, 1) if order.count(task) < steps for full in extend((*order, task))]
+
+    return extend(())
+
+
+def _preemptions(order: tuple[int, ...]) -> int:
+    """How often the turn was taken from a task that had steps left."""
+    return sum(
+        1
+        for place, (before, after) in enumerate(itertools.pairwise(order))
+        if before != after and before in order[place + 1 :]
+    )
+
+
+def _failing_runs(scenario: scenarios.Scenario, strategy: Strategy, runs: int) -> int:
+    """How many of the runs fail."""
+    failed = 0
+
+    async def counting() -> None:
+        nonlocal failed
+        try:
+            await scenario()
+        except BaseExceptionGroup:
+            failed += 1
+        except AssertionError:
+            failed += 1
+
+    explore(counting, strategy=strategy, runs=runs)
+    return failed
+
+
+def _size(scenario: scenarios.Scenario) -> tuple[int, int]:
+    """The numbers of tasks and of steps of a scenario, as a strategy sees them."""
+    tasks: set[int] = set()
+    steps = 0
+
+    class Watching:
+        granularity = "step"
+
+        def pickers(self) -> object:
+            def pick(point: Point) -> int:
+                nonlocal steps
+                tasks.update(point.options)
+                steps = point.step + 1
+                return 0
+
+            yield pick
+
+    explore(scenario, strategy=Watching())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    return len(tasks), steps
+
+
+@pytest.mark.parametrize(("scenario", "depth"), [(scenarios.lost_update(), 2), (scenarios.used_after_close(), 3)])
+def test_pct_finds_a_bug_of_known_depth_at_least_as_often_as_its_bound_says(
+    scenario: scenarios.Scenario, depth: int
+) -> None:
+    """One run finds it with a probability of at least 1 / (n * k^(d-1))."""
+    tasks, steps = _size(scenario)
+    bound = 1 / (tasks * steps ** (depth - 1))
+    runs = math.ceil(6 / bound)
+    failed = _failing_runs(scenario, Pct(depth=depth, steps=steps), runs)
+    assert failed >= bound * runs, f"{failed} of {runs} runs found it; the bound expects {bound * runs:.1f}"
+
+
+@pytest.mark.parametrize("scenario", [scenarios.lost_update(), scenarios.used_after_close()])
+def test_a_bug_that_needs_a_delay_is_never_met_by_trio_alone(scenario: scenarios.Scenario) -> None:
+    """In the batches of trio no order of tasks shows these two: exhaustive search says so."""
+    assert explore(scenario, strategy="exhaustive", runs=100_000).complete
+
+
+def test_pct_learns_the_number_of_steps_by_itself() -> None:
+    """Without ``steps`` the first run is a calibration, and the bug is found soon after."""
+    found = find_failure(scenarios.lost_update(), strategy="pct", runs=200)
+    assert found.failure is not None
+    assert found.runs > 1
+
+
+def test_random_orders_are_many_and_repeatable() -> None:
+    """Five tasks: trio alone gives a handful of orders; 200 seeded runs give more than 80, the same each time."""
+    first: list[tuple[int, ...]] = []
+    again: list[tuple[int, ...]] = []
+    found = explore(scenarios.recording(5, 0, first), strategy=RandomOrder(seed=7), runs=200)
+    explore(scenarios.recording(5, 0, again), strategy=RandomOrder(seed=7), runs=200)
+    assert first == again
+    assert len(set(first)) == found.distinct > 80
+
+
+def test_a_failing_schedule_is_shrunk_to_what_matters() -> None:
+    """Of the many choices of a failing run, those are left that make it fail."""
+
+    async def scenario() -> None:
+        order: list[int] = []
+
+        async def work(number: int) -> None:
+            for _ in range(5):
+                await checkpoint()
+            order.append(number)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(4):
+                nursery.start_soon(work, number, name=f"worker {number}")
+        assert order.index(2) > order.index(0)
+
+    failure = find_failure(scenario, runs=50).failure
+    assert failure is not None
+    assert sum(1 for choice in failure.schedule.choices if choice) == 1
+    assert failure.turns[0].endswith("worker 2#3 before worker 0#1, worker 1#2")
+    with pytest.raises(AssertionError):
+        replay(scenario, str(failure.schedule))
+
+
+@given(st.integers(0, 2**32))
+def test_a_shrunk_schedule_fails_again(seed: int) -> None:
+    """What is printed is what failed."""
+    strategy = RandomOrder(seed, granularity="step")
+    failure = find_failure(scenarios.lost_update(), strategy=strategy, runs=20).failure
+    if failure is not None:
+        with pytest.raises(AssertionError):
+            replay(scenarios.lost_update(), failure.schedule)
+
+
+def test_what_is_found_is_raised_with_its_cause_and_how_to_run_it_again() -> None:
+    """``explore`` raises; the scenario's own error is the cause."""
+    with pytest.raises(FailingSchedule, match=r"again: quiesce.testing.replay\(.*'q1-") as raised:
+        explore(scenarios.lost_update(), strategy="pct", runs=300)
+    assert isinstance(raised.value.__cause__, AssertionError)
+    assert raised.value.error is raised.value.__cause__
+
+
+def test_a_deadlock_is_a_finding_that_names_the_waiting_lines() -> None:
+    """A run that stands still for good ends at once, and says where."""
+    with pytest.raises(FailingSchedule) as raised:
+        explore(scenarios.deadlocking)
+    assert isinstance(raised.value.error, Deadlock)
+    waiting = raised.value.error.waiting
+    assert len(waiting) == 2
+    assert all("scenarios.py" in line and "wait_then_set" in line for line in waiting)
+
+
+def test_a_deadlock_under_trios_own_clock_is_found_too() -> None:
+    """Nothing moves under a real clock either: a tick from a thread lets the kit see it."""
+    assert find_failure(scenarios.deadlocking, clock="real", runs=1).failure is not None
+
+
+def test_waiting_for_a_thread_is_no_deadlock() -> None:
+    """A worker thread may wake a task, so the run goes on until it does."""
+    let_go = trio.Event()
+
+    async def scenario() -> None:
+        nonlocal let_go
+        let_go = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, lambda: trio.from_thread.run_sync(let_go.set))
+            await let_go.wait()
+
+    explore(scenario, runs=20)
+
+
+def test_a_thread_that_never_answers_is_given_up_after_a_while() -> None:
+    """``patience`` bounds in real seconds how long a run may stand still."""
+    held = threading.Event()
+
+    async def scenario() -> None:
+        await trio.to_thread.run_sync(held.wait, abandon_on_cancel=True)
+
+    try:
+        failure = find_failure(scenario, runs=1, patience=0.05).failure
+    finally:
+        held.set()
+    assert failure is not None
+    assert isinstance(failure.error, Deadlock)
+
+
+def test_a_scenario_that_spins_is_given_up() -> None:
+    """A loop without an end is a finding, not a hang."""
+
+    async def scenario() -> None:
+        while True:
+            await checkpoint()
+
+    failure = find_failure(scenario, runs=1, max_steps=500).failure
+    assert failure is not None
+    assert isinstance(failure.error, TooManySteps)
+
+
+def test_a_task_that_polls_does_not_starve_the_others() -> None:
+    """Where one task may run alone, one that waits in a loop lets the others go on in the end."""
+
+    async def scenario() -> None:
+        done = False
+
+        async def finish() -> None:
+            nonlocal done
+            await checkpoint()
+            done = True
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(finish)
+            while not done:
+                await checkpoint()
+
+    explore(scenario, strategy=Pct(depth=1), runs=10)
+
+
+def test_a_scenario_that_depends_on_more_than_order_is_said_to() -> None:
+    """What does not fail again is reported as it was, with the reason."""
+    generator = random.Random(1)  # noqa: S311 - chance is what is tested
+    calls = 0
+
+    async def scenario() -> None:
+        nonlocal calls
+        calls += 1
+        await checkpoint()
+        assert calls != 3, generator
+
+    failure = find_failure(scenario, runs=10).failure
+    assert failure is not None
+    assert failure.run == 3
+    assert "depends on more than the order of its tasks" in str(failure)
+
+
+def test_exploring_inside_a_run_is_refused_with_what_to_do() -> None:
+    """Bad use gets a clear error."""
+
+    async def main() -> None:
+        explore(scenarios.deadlocking)
+
+    with pytest.raises(RuntimeError, match="call this from a plain function"):
+        trio.run(main)
+
+
+def test_arguments_that_make_no_sense_are_refused() -> None:
+    """Bad input gets a clear error."""
+    with pytest.raises(ValueError, match="runs must be at least 1"):
+        explore(scenarios.deadlocking, runs=0)
+    with pytest.raises(ValueError, match="strategy must be 'random'"):
+        explore(scenarios.deadlocking, strategy="chaos")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="depth"):
+        Pct(depth=0)
+
+
+def test_an_interrupt_is_not_a_finding() -> None:
+    """Ctrl-C ends the exploration."""
+
+    async def scenario() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        explore(scenario)
+
+
+def test_a_replay_gives_back_what_the_scenario_returns() -> None:
+    """A schedule under which nothing fails any more passes."""
+
+    async def scenario() -> str:
+        await checkpoint()
+        return "value"
+
+    assert replay(scenario, Schedule((), trio_version=trio.__version__)) == "value"
+
+
+def test_a_replay_under_another_trio_says_so() -> None:
+    """The steps of a task may differ between versions of trio."""
+    with pytest.warns(ReplayWarning, match=r"made with trio 0\.1\.2, this is trio"), pytest.raises(AssertionError):
+        replay(scenarios.lost_update(), "q1-0.1.2-s-" + str(_failing_lost_update()).rsplit("-", 1)[1])
+
+
+def _failing_lost_update() -> Schedule:
+    failure = find_failure(scenarios.lost_update(), strategy="pct", runs=300).failure
+    assert failure is not None
+    return failure.schedule
+
+
+def test_a_replay_that_does_not_fit_the_scenario_says_so() -> None:
+    """A pass then proves nothing."""
+
+    async def scenario() -> None:
+        await checkpoint()
+
+    with pytest.warns(ReplayWarning, match="did not offer the recorded choices"):
+        replay(scenario, f"q1-{trio.__version__}-b-0111")
