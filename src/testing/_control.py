@@ -19,7 +19,16 @@ import trio
 
 from ._errors import ScheduleControlError
 
-__all__ = ["Arrange", "abandon", "controlled_order", "installed_order", "refuse_inside_run", "schedule_control_problem"]
+__all__ = [
+    "Arrange",
+    "Order",
+    "abandon",
+    "controlled_order",
+    "forget_trial",
+    "installed_order",
+    "require_control",
+    "schedule_control_problem",
+]
 
 Task: TypeAlias = trio.lowlevel.Task
 Arrange: TypeAlias = Callable[[list[Task]], tuple[list[Task], list[Task]]]
@@ -32,8 +41,8 @@ It is called in every turn of the loop, also with no task at all. What it raises
 _CLOSINGS = 20
 
 
-class _Order(random.Random):
-    """Stands in for trio's generator."""
+class Order(random.Random):
+    """Stands in for trio's random generator."""
 
     def __init__(self, arrange: Arrange, scheduler: Any) -> None:
         super().__init__()
@@ -58,7 +67,7 @@ def installed_order(arrange: Arrange) -> Generator[None]:
     """What ``controlled_order`` does, without its checks: for a run in guest mode that has begun under them."""
     scheduler = _scheduler_module()
     before = (scheduler._r, scheduler._ALLOW_DETERMINISTIC_SCHEDULING)  # noqa: SLF001 - what this module is for
-    scheduler._r = _Order(arrange, scheduler)  # noqa: SLF001
+    scheduler._r = Order(arrange, scheduler)  # noqa: SLF001
     scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True  # noqa: SLF001
     try:
         yield
@@ -73,22 +82,20 @@ def controlled_order(arrange: Arrange) -> Generator[None]:
     It holds for the whole process: runs in other threads at the same time are ordered by it too.
 
     Raises:
-        ScheduleControlError: This trio has no scheduler that can be controlled, or no longer obeys.
-        RuntimeError: A run is going on in this thread; whatever explores schedules starts runs of its own.
+        ScheduleControlError: See ``require_control``.
+        RuntimeError: See ``require_control``.
     """
-    refuse_inside_run()
-    problem = schedule_control_problem()
-    if problem is not None:
-        raise ScheduleControlError(problem)
+    require_control()
     with installed_order(arrange):
         yield
 
 
-def refuse_inside_run() -> None:
-    """Raise if a run is going on in this thread.
+def require_control() -> None:
+    """Raise unless orders of tasks can be chosen here and now.
 
     Raises:
-        RuntimeError: It is.
+        ScheduleControlError: This trio has no scheduler that can be controlled, or no longer obeys.
+        RuntimeError: A run is going on in this thread; whatever explores schedules starts runs of its own.
     """
     if trio.lowlevel.in_trio_run():
         msg = (
@@ -96,6 +103,9 @@ def refuse_inside_run() -> None:
             "and give it the async function to run"
         )
         raise RuntimeError(msg)
+    problem = schedule_control_problem()
+    if problem is not None:
+        raise ScheduleControlError(problem)
 
 
 def abandon(tasks: Sequence[Task]) -> None:
@@ -142,6 +152,11 @@ def _disobedience() -> str | None:
     if ran != ["c", "a", "b", "a"]:
         return f"trio {trio.__version__} did not run tasks in the order given to it but as {ran}"
     return None
+
+
+def forget_trial() -> None:
+    """Try this trio again before its next use."""
+    _disobedience.cache_clear()
 
 
 def _try_out() -> list[str]:

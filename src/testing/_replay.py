@@ -11,7 +11,7 @@ from ._errors import ReplayWarning
 from ._run import ClockKind, Limits, Scenario, run_once
 from ._strategies import Point
 
-__all__ = ["Tape", "replay", "warn_of_other_trio"]
+__all__ = ["Tape", "other_trio", "replay"]
 
 
 def replay(
@@ -43,7 +43,9 @@ def replay(
         ReplayWarning: The string was made under another version of trio, whose tasks may take other steps.
     """
     wanted = Schedule.parse(schedule) if isinstance(schedule, str) else schedule
-    warn_of_other_trio(wanted, stacklevel=3)
+    misfit = other_trio(wanted)
+    if misfit is not None:
+        warnings.warn(misfit, stacklevel=2)
     picker = Tape(wanted.choices)
     run = run_once(scenario, picker, wanted.granularity, Limits(clock, max_steps, patience))
     if run.error is not None:
@@ -78,12 +80,11 @@ class Tape:
         return min(wanted, len(point.options) - 1)
 
 
-def warn_of_other_trio(schedule: Schedule, *, stacklevel: int) -> None:
-    """Warn if a schedule was made under another version of trio than this one."""
-    if schedule.trio_version != trio.__version__:
-        warnings.warn(
-            f"the replay string was made with trio {schedule.trio_version}, this is trio {trio.__version__}: tasks may "
-            f"take other steps, so a pass proves nothing. Install trio=={schedule.trio_version} to be sure",
-            ReplayWarning,
-            stacklevel=stacklevel,
-        )
+def other_trio(schedule: Schedule) -> ReplayWarning | None:
+    """What to say of a schedule made under another version of trio than this one; ``None`` if it was not."""
+    if schedule.trio_version == trio.__version__:
+        return None
+    return ReplayWarning(
+        f"the replay string was made with trio {schedule.trio_version}, this is trio {trio.__version__}: tasks may "
+        f"take other steps, so a pass proves nothing. Install trio=={schedule.trio_version} to be sure"
+    )

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from ._choices import Granularity, Schedule
-from ._control import abandon, controlled_order, refuse_inside_run
+from ._control import abandon, installed_order, require_control
 from ._errors import Deadlock, TooManySteps
 from ._strategies import Picker
 from ._turns import Turns
@@ -71,16 +71,17 @@ def run_once(
 
     Raises:
         RuntimeError: Called inside a run.
+        ScheduleControlError: This trio's order of tasks cannot be chosen.
         KeyboardInterrupt: And any other exception that no scenario means: they end an exploration.
     """
-    refuse_inside_run()
+    require_control()
     turns = Turns(picker, granularity, max_steps=limits.max_steps, patience=limits.patience)
     turns.ticks = int(limits.clock == "real")
     error: BaseException | None = None
     value: object = None
     clock = trio.testing.MockClock(autojump_threshold=0) if limits.clock == "virtual" else None
     try:
-        with controlled_order(turns):
+        with installed_order(turns):
             value = trio.run(_main, scenario, limits.clock, clock=clock, instruments=instruments)
     except trio.TrioInternalError:
         if turns.stopped is None:

@@ -49,7 +49,7 @@ class Turns:
         self.stopped: BaseException | None = None
         self.left: tuple[Task, ...] = ()
         self.picker = picker
-        self.granularity = granularity
+        self.granularity: Granularity = granularity
         self._max_steps = max_steps
         self._patience = patience
         self._numbers: dict[Task, int] = {}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 
+import outcome
 import trio
 
 __all__ = [
@@ -27,7 +28,7 @@ KIT_THREAD = "quiesce.testing"
 
 _HERE = str(Path(__file__).parent)
 _TRIO = str(Path(trio.__file__).parent)
-_NOBODYS = (_HERE, _TRIO, "<frozen ")
+_NOBODYS = (_HERE, _TRIO, str(Path(outcome.__file__).parent), "<frozen ")
 _STDLIB = sysconfig.get_path("stdlib")
 _INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))  # may lie inside the standard library's
 _THREADS = str(Path(trio.__file__).parent / "_threads.py")
@@ -90,7 +91,7 @@ def busy_threads(ignored: frozenset[int] = frozenset()) -> dict[int, str]:
     me = threading.get_ident()
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found: dict[int, str] = {}
-    for ident, frame in sys._current_frames().items():  # noqa: SLF001 - documented, and named so by Python
+    for ident, frame in sys._current_frames().items():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - documented, and named so by Python
         if ident == me or ident in ignored or frame.f_code.co_filename.endswith(_IDLE_WORKER):
             continue
         name = names.get(ident, str(ident))

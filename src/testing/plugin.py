@@ -20,7 +20,7 @@ import trio.testing
 from ._choices import Granularity, Schedule
 from ._control import controlled_order
 from ._errors import MissingExtraError
-from ._replay import Tape, warn_of_other_trio
+from ._replay import Tape, other_trio
 from ._run import stopped_by
 from ._strategies import Exhaustive, Pct, Picker, RandomOrder, Strategy
 from ._turns import Turns
@@ -32,7 +32,7 @@ except ImportError as error:
 
 __all__: list[str] = []
 
-_ORDER = pytest.StashKey[Turns]()
+_ORDER: pytest.StashKey[Turns] = pytest.StashKey()
 _MARK = (
     "schedules(n=20, *, strategy='random', seed=0, max_steps=1_000_000): run the test n times, each time under another "
     "order of its trio tasks; strategy is 'random', or a RandomOrder or Pct(steps=...) of quiesce.testing"
@@ -71,8 +71,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the mark."""
     config.addinivalue_line("markers", _MARK)
     replayed: Schedule | None = config.getoption("--schedule-replay")
-    if replayed is not None:
-        warn_of_other_trio(replayed, stacklevel=1)
+    misfit = None if replayed is None else other_trio(replayed)
+    if misfit is not None:
+        config.issue_config_time_warning(misfit, stacklevel=2)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

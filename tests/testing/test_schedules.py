@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import threading
+from collections.abc import Iterator
 
 import pytest
 import trio
@@ -18,7 +19,9 @@ from quiesce.testing import (
     Deadlock,
     Exhaustive,
     FailingSchedule,
+    Granularity,
     Pct,
+    Picker,
     Point,
     RandomOrder,
     ReplayWarning,
@@ -30,13 +33,14 @@ from quiesce.testing import (
     replay,
 )
 
+GRANULARITIES: tuple[Granularity, ...] = ("batch", "step")
 choices = st.lists(st.integers(0, 60) | st.just(0) | st.just(0), max_size=80).map(tuple)
 
 
-@given(choices, st.sampled_from(["batch", "step"]))
-def test_a_replay_string_says_all_of_its_schedule(made: tuple[int, ...], granularity: str) -> None:
+@given(choices, st.sampled_from(GRANULARITIES))
+def test_a_replay_string_says_all_of_its_schedule(made: tuple[int, ...], granularity: Granularity) -> None:
     """A schedule comes back from its text, zeros at its end left out; the text needs no quoting in a shell."""
-    schedule = Schedule(made, granularity, "0.35.0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    schedule = Schedule(made, granularity, "0.35.0")
     assert Schedule.parse(str(schedule)) == schedule
     assert set(str(schedule)) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.{}")
     assert schedule.choices[-1:] != (0,)
@@ -50,7 +54,8 @@ def test_what_is_not_a_replay_string_is_refused_with_what_one_looks_like(text: s
 
 
 def _interleavings(tasks: int, steps: int) -> int:
-    return math.factorial(tasks * steps) // math.factorial(steps) ** tasks
+    orders: int = math.factorial(tasks * steps) // math.factorial(steps) ** tasks
+    return orders
 
 
 @pytest.mark.parametrize(("tasks", "checkpoints"), [(2, 1), (2, 3), (3, 1)])
@@ -128,9 +133,9 @@ def _size(scenario: scenarios.Scenario) -> tuple[int, int]:
     steps = 0
 
     class Watching:
-        granularity = "step"
+        granularity: Granularity = "step"
 
-        def pickers(self) -> object:
+        def pickers(self) -> Iterator[Picker]:
             def pick(point: Point) -> int:
                 nonlocal steps
                 tasks.update(point.options)
@@ -139,7 +144,7 @@ def _size(scenario: scenarios.Scenario) -> tuple[int, int]:
 
             yield pick
 
-    explore(scenario, strategy=Watching())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    explore(scenario, strategy=Watching())
     return len(tasks), steps
 
 
