@@ -67,7 +67,8 @@ class FailingSchedule(AssertionError):  # noqa: N818 - as above
     """
 
     def __init__(self, name: str, error: BaseException, schedule: Schedule, run: int, turns: tuple[str, ...]) -> None:
-        lines = [f"{name} fails in run {run}: {type(error).__name__}: {error}"]
+        shown = _only_leaf(error)
+        lines = [f"{name} fails in run {run}: {type(shown).__name__}: {shown}"]
         lines += [f"  {turn}" for turn in turns] or ["  in the plain order of tasks"]
         lines.append(f"again: quiesce.testing.replay({name}, {str(schedule)!r})")
         super().__init__("\n".join(lines))
@@ -75,3 +76,10 @@ class FailingSchedule(AssertionError):  # noqa: N818 - as above
         self.schedule = schedule
         self.run = run
         self.turns = turns
+
+
+def _only_leaf(error: BaseException) -> BaseException:
+    """What a group was made of, if that was one exception."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
