@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - a script beside the pages, not a package
-"""Measures the bugs of ``classic-bugs.md`` and writes their table, in four minutes: ``python docs/_classic_bugs.py``."""
+"""Measures the bugs of ``classic-bugs.md`` and writes their table: ``python docs/_classic_bugs.py``, four minutes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ __all__ = ["OutcomeStream"]
 class OutcomeStream:
     """The outcomes of ``Runtime.stream``: ``async for outcome in stream``, best inside ``async with stream:``.
 
-    Calls are taken from their iterable as room allows, so it may be long or endless. Leaving the ``async with`` block
+    Calls are taken from their iterable as room allows, so it may be long or endless; what it raises is raised after the
+    outcomes of the calls before. Leaving the ``async with`` block
     cancels what is still running and settles it; so does a cancel that meets the loop while it waits for an outcome. A
     loop without the block that is left early leaves its calls running until the runtime is left.
     """
@@ -132,13 +133,19 @@ class OutcomeStream:
             self._source = None
         while self._source is not None and len(self._calls) + len(self._ready) < self._room:
             try:
-                call = next(self._source)
+                (checked,) = checked_calls((next(self._source),))
             except StopIteration:
-                self._source = None
-                self._driver.close()
+                self._take_no_more()
                 return
-            (checked,) = checked_calls((call,))
+            except Exception as error:  # noqa: BLE001 - raised once everything taken before it has been handed out
+                self._error = error
+                self._take_no_more()
+                return
             self._calls[self._driver.submit(checked)] = checked
+
+    def _take_no_more(self) -> None:
+        self._source = None
+        self._driver.close()
 
     def _commit(self, index: int, outcome: Outcome) -> None:
         del self._calls[index]

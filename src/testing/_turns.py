@@ -20,6 +20,8 @@ Task = trio.lowlevel.Task
 _TRIOS_OWN = ("<init>", "<TrioToken.run_sync_soon task>")
 _SPIN_LIMIT = 1_000
 _IDLE_TURNS = 3
+_NAP = 0.0005
+"""Real seconds that a run which waits for a thread gives to it."""
 
 
 @attrs.frozen
@@ -154,6 +156,7 @@ class Turns:
             or any(map(waits_for_thread, tasks))
         ):
             if now - self._idle_since < self._patience:
+                time.sleep(_NAP)  # noqa: ASYNC251 - nothing of the run can go on, and a thread needs the interpreter
                 return
             because = f"nothing happened for {self._patience:g} s, though a thread or descriptor may yet wake a task"
         else:

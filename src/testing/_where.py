@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import sysconfig
 import threading
@@ -16,6 +17,8 @@ __all__ = [
     "KIT_THREAD",
     "all_tasks",
     "busy_threads",
+    "calling_frame",
+    "frames_of_threads",
     "line_of",
     "outwards",
     "place_of",
@@ -91,19 +94,13 @@ def busy_threads(ignored: frozenset[int] = frozenset()) -> dict[int, str]:
     me = threading.get_ident()
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found: dict[int, str] = {}
-    for ident, frame in sys._current_frames().items():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - documented, and named so by Python
+    for ident, frame in frames_of_threads().items():
         if ident == me or ident in ignored or frame.f_code.co_filename.endswith(_IDLE_WORKER):
             continue
         name = names.get(ident, str(ident))
         if not name.startswith(KIT_THREAD):
-            found[ident] = f"thread {name!r} at {place_of(_outwards(frame))}"
+            found[ident] = f"thread {name!r} at {place_of(outwards(frame))}"
     return found
-
-
-def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
-    while frame is not None:
-        yield frame, frame.f_lineno
-        frame = frame.f_back
 
 
 def users_line_of(frames: Iterator[tuple[FrameType, int]]) -> tuple[CodeType, int] | None:
@@ -120,4 +117,18 @@ def users_line_of(frames: Iterator[tuple[FrameType, int]]) -> tuple[CodeType, in
 
 def outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
     """A frame and its callers, with the lines they are at."""
-    return _outwards(frame)
+    while frame is not None:
+        yield frame, frame.f_lineno
+        frame = frame.f_back
+
+
+def calling_frame() -> FrameType | None:
+    """The frame that called the function which calls this."""
+    here = inspect.currentframe()
+    caller = None if here is None else here.f_back
+    return None if caller is None else caller.f_back
+
+
+def frames_of_threads() -> dict[int, FrameType]:
+    """The innermost frame of each thread, by identity."""
+    return sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - documented, and named so by Python

@@ -20,6 +20,7 @@ import trio.testing
 from ._choices import Granularity, Schedule
 from ._control import controlled_order
 from ._errors import MissingExtraError
+from ._leftovers import watch_leftovers
 from ._replay import Tape, other_trio
 from ._run import stopped_by
 from ._strategies import Exhaustive, Pct, Picker, RandomOrder, Strategy
@@ -136,6 +137,14 @@ def task_order(request: pytest.FixtureRequest) -> Generator[None]:
 def virtual_clock() -> trio.testing.MockClock:
     """A mock clock that jumps to the next deadline when all tasks wait. pytest-trio takes it for the test's clock."""
     return trio.testing.MockClock(autojump_threshold=0)
+
+
+@pytest.fixture
+def no_leftovers() -> Generator[None]:
+    """Fail the test if it leaves a thread at work, a child process, a descriptor, a temporary file or a held lock."""
+    with watch_leftovers() as leftovers:
+        yield
+    leftovers.check()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -112,6 +112,26 @@ def test_options_set_the_number_and_the_seed(tmp_path: Path) -> None:
     assert "20 passed" in _pytest(tmp_path, code)
 
 
+def test_a_test_may_say_that_it_leaves_nothing_over(tmp_path: Path) -> None:
+    """The fixture names what is left, and the line that made it."""
+    code = """
+KEPT = []
+
+def test_clean(no_leftovers, tmp_path):
+    (tmp_path / "file").write_text("x")
+
+def test_leaky(no_leftovers):
+    KEPT.append(open("/dev/null"))
+
+def test_after():
+    KEPT.pop().close()
+"""
+    printed = _pytest(tmp_path, code)
+    assert "2 passed" in printed or "3 passed" in printed, printed
+    assert "1 error" in printed
+    assert re.search(r"descriptor left over: .*/dev/null.*test_it.py:\d+ in test_leaky", printed)
+
+
 def test_other_tests_are_left_alone(tmp_path: Path) -> None:
     """No mark: nothing of trio's is replaced."""
     code = """
