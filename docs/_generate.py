@@ -25,6 +25,7 @@ FOLDERS = {
     "tools": "the tools that come with quiesce",
     "adapters": "other people's message formats",
     "cli": "the command line",
+    "testing": "for tests of concurrent code, yours and ours",
 }
 
 # -- the state diagram

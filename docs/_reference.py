@@ -28,6 +28,7 @@ REFERENCE = {
     "quiesce.policies": "",
     "quiesce.adapters": "",
     "quiesce.tools": "",
+    "quiesce.testing": "See [Testing](testing.md). State machines are in `quiesce.testing.stateful`.",
 }
 # Of this package only these are for programs; the rest is what the layers above are built from.
 PARTS = {"quiesce.actors": ("Pending", "Pipeline")}

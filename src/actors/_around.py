@@ -10,7 +10,15 @@ from ..registry import AroundHook, ErrorInfo, Failure, HookSpan, Outcome, Succes
 from ._body import run_body
 from ._contract import replaced_value
 from ._execution import Execution
-from ._failures import abort, failure_from, first_interrupt, only_cancelled, overtaken
+from ._failures import (
+    abort,
+    failure_from,
+    first_interrupt,
+    only_cancelled,
+    overtaken,
+    truthful,
+    truthful_code,
+)
 from ._invoke import call_unprotected
 from ._proceed import Proceed
 from ._views import AroundView
@@ -67,7 +75,7 @@ class _Wrapper:
         execution = self._execution
         if only_cancelled(error):
             outcome = abort(execution) if self._last is None else overtaken(execution, self._last)
-            return outcome if outcome is self._last else execution.mint(outcome)
+            return self._as_it_is_now(outcome) if outcome is self._last else execution.mint(outcome)
         interrupt = first_interrupt(error)
         if interrupt is not None:
             execution.host.interrupted(interrupt)
@@ -77,11 +85,19 @@ class _Wrapper:
     def _checked(self, returned: object, hook: AroundHook) -> Outcome:
         execution = self._execution
         if isinstance(returned, Success | Failure):
-            return returned if execution.minted(returned) is not None else self._minted_again(returned)
+            minted = execution.minted(returned) is not None
+            return self._as_it_is_now(returned) if minted else self._minted_again(returned)
         error = HookError(
             f"around hook {hook!r} returned {returned!r:.80}; return an Outcome, such as what proceed() gave"
         )
         return execution.mint(failure_from(execution, error), post_allowed=False)
+
+    def _as_it_is_now(self, outcome: Outcome) -> Outcome:
+        """A minted outcome, brought up to date: since it was made the body may have been invoked again."""
+        current = truthful(self._execution, outcome)
+        if current is outcome:
+            return outcome
+        return self._execution.mint(current, post_allowed=bool(self._execution.minted(outcome)))
 
     def _minted_again(self, returned: Outcome) -> Outcome:
         """Take over an outcome that was made elsewhere: a success is checked anew, a failure keeps what it says."""
@@ -104,7 +120,9 @@ def _taken_over(execution: Execution, returned: Failure) -> Failure:
         name=call.name,
         index=execution.index,
         effect=execution.effect,
-        error=ErrorInfo(str(returned.error.message), str(returned.error.name), returned.error.code),
+        error=ErrorInfo(
+            str(returned.error.message), str(returned.error.name), truthful_code(execution, returned.error.code)
+        ),
         content=as_content(returned.content),
         contexts=tuple(returned.contexts),
         late_value=freeze(returned.late_value),

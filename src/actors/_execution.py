@@ -10,6 +10,7 @@ import trio
 
 from ..registry import (
     CallToken,
+    Claims,
     Effect,
     HookSpan,
     JsonValue,
@@ -57,9 +58,11 @@ class Execution:
         root_key: The journal key of the outermost call.
         queued_at: When it was handed in, in seconds on trio's clock; the other ``_at`` fields likewise.
         arguments: Frozen, once prepared.
+        claims: What it holds from its preparation on; ``None`` if it was never prepared.
         definition: The tool visible when it was prepared; its ``finalize_content`` applies.
         invoked: How often the body was invoked, over all attempts.
         returned: How often it returned a value.
+        sub_calls: How many further calls its body made, over all attempts.
         contexts: What the body deferred, in order.
         concludes: Whether the body declared the turn complete.
         late_value: The last value that a cancel overtook.
@@ -86,9 +89,11 @@ class Execution:
     queued_at: float
     parent: Identity | None = None
     arguments: JsonValue = None
+    claims: Claims | None = None
     definition: ToolDefinition | None = None
     invoked: int = 0
     returned: int = 0
+    sub_calls: int = 0
     contexts: list[JsonValue] = attrs.field(factory=list[JsonValue])
     concludes: bool = False
     late_value: JsonValue = None

@@ -21,6 +21,8 @@ __all__ = [
     "first_interrupt",
     "only_cancelled",
     "overtaken",
+    "truthful",
+    "truthful_code",
 ]
 
 ABORTED = "ABORTED"
@@ -42,7 +44,7 @@ def failure(
         call_id=execution.call.call_id,
         name=execution.call.name,
         index=execution.index,
-        error=ErrorInfo(message, name, code),
+        error=ErrorInfo(message, name, truthful_code(execution, code)),
         content=(TextBlock(f"Error: {message}"),) if content is None else content,
         effect=execution.effect,
         denied_by=denied_by,
@@ -63,6 +65,25 @@ def abort(execution: Execution) -> Failure:
     else:
         message, code = "tool call aborted before dispatch", ABORTED_BEFORE_DISPATCH
     return failure(execution, message, name=AbortError.__name__, code=code)
+
+
+def truthful_code(execution: Execution, code: str | None) -> str | None:
+    """The code of a failure, whoever chose it: the two that say whether the body was invoked always say what is so."""
+    if code in {ABORTED, ABORTED_BEFORE_DISPATCH}:
+        return ABORTED if execution.invoked else ABORTED_BEFORE_DISPATCH
+    return code
+
+
+def truthful(execution: Execution, outcome: Outcome) -> Outcome:
+    """An outcome as it has to be now: one that a hook kept while the body was invoked again says what is so after that.
+
+    Returns:
+        The very object if it is still true.
+    """
+    if isinstance(outcome, Failure) and truthful_code(execution, outcome.code) != outcome.code:
+        stale = attrs.evolve(outcome, error=abort(execution).error, content=abort(execution).content)
+        return attrs.evolve(stale, effect=execution.effect)
+    return outcome if outcome.effect is execution.effect else attrs.evolve(outcome, effect=execution.effect)
 
 
 def overtaken(execution: Execution, outcome: Outcome) -> Outcome:

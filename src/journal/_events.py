@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_origi
 import attrs
 import cattrs
 
-from ..registry import DeniedBy, Effect, ErrorInfo, HookSpan, JsonValue, Timings, Wait
+from ..registry import ANY, Claims, DeniedBy, Effect, ErrorInfo, HookSpan, JsonValue, Keys, Timings, Wait
 
 __all__ = [
     "BatchEnd",
@@ -114,6 +114,9 @@ class ToolResult:
         timings: When it passed each point.
         hooks: When its hooks ran.
         waited: Why it could not start at its turn, or ``None``.
+        claims: What it claimed from its preparation on, or ``None`` if it was never prepared.
+        cancelled_at: When it alone was cancelled (``cancel_call``, or the scope around a sub-call), on trio's clock,
+            or ``None``.
     """
 
     type: ClassVar[str] = "tool/result"
@@ -138,6 +141,8 @@ class ToolResult:
     timings: Timings
     hooks: tuple[HookSpan, ...]
     waited: Wait | None
+    claims: Claims | None = None
+    cancelled_at: float | None = None
 
 
 @attrs.frozen
@@ -170,7 +175,26 @@ def _make_converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True, unstruct_collection_overrides={tuple: list})
     converter.register_structure_hook_func(_is_json, lambda value, _: value)
     converter.register_unstructure_hook_func(_is_json, lambda value: value)
+    converter.register_structure_hook(Claims, lambda value, _: _claims_from_json(value))
+    converter.register_unstructure_hook(Claims, _claims_to_json)
     return converter
+
+
+def _claims_to_json(claims: Claims) -> dict[str, JsonValue]:
+    return {"reads": _keys_to_json(claims.reads), "writes": _keys_to_json(claims.writes)}
+
+
+def _keys_to_json(keys: Keys) -> JsonValue:
+    # Sorted, so that one journal has one text; a set of keys is a list, so a key "ANY" is no ambiguity.
+    return "ANY" if keys is ANY else cast("JsonValue", sorted(keys))
+
+
+def _claims_from_json(data: Mapping[str, Any]) -> Claims:
+    reads, writes = (ANY if data[side] == "ANY" else data[side] for side in ("reads", "writes"))
+    if len(data) > len(("reads", "writes")):
+        msg = f"claims have reads and writes, got {sorted(data)}"
+        raise ValueError(msg)
+    return Claims(reads=reads, writes=writes)
 
 
 def _is_json(kind: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import cast
 
 from ..errors import NotLosslessError
 from ..registry import (
+    Claims,
     Failure,
     HookSpan,
     JsonValue,
@@ -35,7 +36,7 @@ def request_of(index: int, call: ToolCall) -> CallRequest:
     return CallRequest(index, call.call_id, call.name, arguments)
 
 
-def result_event(
+def result_event(  # noqa: PLR0913 - what a record holds besides the outcome, each by its name
     outcome: Outcome,
     *,
     batch: str,
@@ -45,6 +46,8 @@ def result_event(
     timings: Timings,
     hooks: tuple[HookSpan, ...],
     waited: Wait | None,
+    claims: Claims | None = None,
+    cancelled_at: float | None = None,
 ) -> ToolResult:
     """The ``tool/result`` of an outcome; ``outcome_from_event`` reads it back."""
     if isinstance(outcome, Success):
@@ -73,6 +76,8 @@ def result_event(
         timings=timings,
         hooks=hooks,
         waited=waited,
+        claims=claims,
+        cancelled_at=cancelled_at,
     )
 
 

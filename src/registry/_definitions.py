@@ -107,6 +107,8 @@ class ToolDefinition:
         takes_run: Whether the body gets a ``RunContext``.
         is_sync: Whether the body is a plain function, run in a worker thread.
         polls_cancelled: Whether a synchronous body looks at ``run.cancelled``.
+        idempotent: Whether a call made twice in a row does what it does once, and gives the same result. Nothing is
+            repeated because of it; it is for policies that repeat, and ``quiesce.testing`` checks it.
 
     Source: ``spec/behaviour.md`` B5, B6.
     """
@@ -127,6 +129,7 @@ class ToolDefinition:
     takes_run: bool = False
     is_sync: bool = False
     polls_cancelled: bool = False
+    idempotent: bool = False
 
     def __attrs_post_init__(self) -> None:
         if not self.name:
@@ -194,6 +197,7 @@ def define_tool(  # noqa: PLR0913 - each option is a field of a definition, by k
     present_call: Callable[[Arguments], JsonValue] | None = None,
     present_result: Callable[[Arguments, Outcome], JsonValue] | None = None,
     polls_cancelled: bool = False,
+    idempotent: bool = False,
 ) -> ToolDefinition:
     """Define a tool explicitly, with the schema DSL.
 
@@ -211,6 +215,7 @@ def define_tool(  # noqa: PLR0913 - each option is a field of a definition, by k
         present_call: See ``ToolDefinition``.
         present_result: See ``ToolDefinition``.
         polls_cancelled: See ``ToolDefinition``.
+        idempotent: See ``ToolDefinition``.
 
     Raises:
         JsonSchemaError: A schema lies outside the DSL.
@@ -240,10 +245,11 @@ def define_tool(  # noqa: PLR0913 - each option is a field of a definition, by k
         takes_run=takes_run,
         is_sync=not is_async_callable(execute),
         polls_cancelled=polls_cancelled,
+        idempotent=idempotent,
     )
 
 
-def define_raw_tool(
+def define_raw_tool(  # noqa: PLR0913 - as above
     name: str,
     *,
     description: str,
@@ -253,6 +259,7 @@ def define_raw_tool(
     concurrency: Concurrency = None,
     timeout_ms: float | None = None,
     polls_cancelled: bool = False,
+    idempotent: bool = False,
 ) -> ToolDefinition:
     """Define a tool whose parameters are somebody else's JSON Schema, such as an MCP server's.
 
@@ -266,6 +273,7 @@ def define_raw_tool(
         concurrency: See ``ToolDefinition``.
         timeout_ms: Budget in milliseconds for ``policies.Deadline``.
         polls_cancelled: See ``ToolDefinition``.
+        idempotent: See ``ToolDefinition``.
 
     Raises:
         RegistrationError: The schema is not valid under its dialect.
@@ -290,6 +298,7 @@ def define_raw_tool(
         takes_run=takes_run,
         is_sync=not is_async_callable(execute),
         polls_cancelled=polls_cancelled,
+        idempotent=idempotent,
     )
 
 

@@ -85,6 +85,7 @@ class Registrar:
         present_call: Callable[..., JsonValue] | None = None,
         present_result: Callable[..., JsonValue] | None = None,
         polls_cancelled: bool = False,
+        idempotent: bool = False,
     ) -> Decorator: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Register a function as a tool and return it unchanged; see ``quiesce.tool`` for the options."""

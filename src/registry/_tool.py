@@ -46,6 +46,7 @@ class ToolOptions(TypedDict, total=False):
     present_call: Callable[[Arguments], JsonValue] | None
     present_result: Callable[[Arguments, Outcome], JsonValue] | None
     polls_cancelled: bool
+    idempotent: bool
 
 
 @overload
@@ -74,6 +75,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         present_call: See ``ToolDefinition``.
         present_result: See ``ToolDefinition``.
         polls_cancelled: See ``ToolDefinition``.
+        idempotent: See ``ToolDefinition``.
 
     Returns:
         The definition, or a decorator that makes it.
@@ -99,6 +101,7 @@ def definition_of(  # noqa: PLR0913 - the options of a tool, by name
     present_call: Callable[[Arguments], JsonValue] | None = None,
     present_result: Callable[[Arguments, Outcome], JsonValue] | None = None,
     polls_cancelled: bool = False,
+    idempotent: bool = False,
 ) -> ToolDefinition:
     """The definition of a function as a tool; see ``tool`` for the arguments and errors."""
     if not callable(cast("object", function)):
@@ -127,6 +130,7 @@ def definition_of(  # noqa: PLR0913 - the options of a tool, by name
         # A wrapper that is no coroutine function itself still hands on the coroutine of the one it wraps.
         is_sync=not (is_async_callable(function) or is_async_callable(underlying(function))),
         polls_cancelled=polls_cancelled,
+        idempotent=idempotent,
     )
 
 

@@ -56,7 +56,8 @@ class ChildLane:
         self._committed: dict[int, trio.Event] = {}
         self._settled: dict[int, trio.Event] = {}
         self._closed = False
-        place = Place(parent.place.batch, execution)
+        self._first = execution.sub_calls
+        place = Place(parent.place.batch, execution, self._first)
         # Cancelling the scope around run.call cancels that call alone, so every sub-call can be cancelled.
         self._driver = Driver(parent.services, place, self._commit, open_sub_calls, cancellable=True)
         self._driver.on_settled = self._note_settled
@@ -132,13 +133,14 @@ class ChildLane:
         index = len(self._driver.lane)
         self._committed[index] = trio.Event()
         self._settled[index] = trio.Event()
+        self._execution.sub_calls += 1
         call = ToolCall(
             self._label(index, call_id), name, {} if arguments is None else arguments, self._execution.agent
         )
         return self._driver.submit(call)
 
     def _label(self, index: int, call_id: str | None) -> str:
-        return f"{self._execution.call.call_id}:{index + 1}" if call_id is None else call_id
+        return f"{self._execution.call.call_id}:{self._first + index + 1}" if call_id is None else call_id
 
     def _commit(self, index: int, outcome: Outcome) -> None:
         self._outcomes[index] = outcome

@@ -84,7 +84,7 @@ class ClaimTable:
             return Conflict.BARRIER
         if not self._keys or not self._meets_keys(claims):
             return Conflict.NONE
-        return Conflict.BARRIER if claims.reads is ANY else Conflict.KEYED
+        return Conflict.BARRIER if claims.reads is ANY or self._meets_a_barrier(claims) else Conflict.KEYED
 
     def add(self, index: int, claims: Claims) -> bool:
         """Let call ``index`` hold ``claims``; returns whether it has to wait for others."""
@@ -142,6 +142,13 @@ class ClaimTable:
         if any((held := keys.get(key)) is not None and held.writers for key in _keys(claims.reads)):
             return True
         return any(key in keys for key in _keys(claims.writes))
+
+    def _meets_a_barrier(self, claims: Claims) -> bool:
+        """Whether a key is read that a holder writes which reads ``ANY`` too; other such meetings were seen before."""
+        if not self._any_readers:
+            return False
+        held = (self._keys.get(key) for key in _keys(claims.reads))
+        return any(has_any(self._held[writer]) for key in held if key is not None for writer in key.writers)
 
     def _blockers_of(self, index: int, claims: Claims) -> set[int]:
         found: set[int] = set()

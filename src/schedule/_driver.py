@@ -28,8 +28,8 @@ from ..actors import (
     pending_of,
     run_call,
 )
-from ..journal import ToolCallStarted, request_of, result_event
-from ..registry import EXCLUSIVE, Claims, JsonValue, Outcome, Registry, ToolCall
+from ..journal import Event, ToolCallStarted, request_of, result_event
+from ..registry import EXCLUSIVE, Claims, JsonValue, Outcome, Registry, ToolCall, Wait
 from ._lane import Do, Lane, Verdict
 from ._progress import BatchEvent, Committed, EventStream, Progress, Settled, Started
 from ._services import Services
@@ -47,13 +47,15 @@ class Place:
     Attributes:
         batch: The identity of the outermost batch.
         parent: The call whose body makes the calls of this lane, or ``None``.
+        first: The index of the lane's first call: a body that a hook invokes again goes on counting its calls.
     """
 
     batch: str
     parent: Execution | None = None
+    first: int = 0
 
     def key(self, index: int) -> str:
-        """The journal's key of a call of this lane."""
+        """The journal's key of the call with this index."""
         return f"{self.batch if self.parent is None else self.parent.identity.key}:{index}"
 
 
@@ -97,6 +99,8 @@ class Driver:
         self._open_sub_calls = open_sub_calls
         self._cancellable = cancellable
         self._calls: dict[int, tuple[ToolCall, float]] = {}
+        self._cancelled_alone: dict[int, float] = {}
+        self._classified: Claims = EXCLUSIVE
         self._subscribers: list[EventStream] = []
         self._context = contextvars.Context()
         self._nursery: trio.Nursery | None = None
@@ -184,8 +188,10 @@ class Driver:
     def cancel_call(self, index: int, reason: str | None) -> bool:
         """Cancel one call and leave its siblings alone; ``False`` if it has settled."""
         open_still = self.lane.cancel_call(index)
-        if open_still and (execution := self.executions.get(index)) is not None:
-            execution.cancel(reason)
+        if open_still:
+            self._cancelled_alone.setdefault(index, trio.current_time())
+            if (execution := self.executions.get(index)) is not None:
+                execution.cancel(reason)
         self.ring()
         return open_still
 
@@ -204,6 +210,10 @@ class Driver:
         """End every stream of events."""
         for subscriber in self._subscribers:
             subscriber.end()
+
+    def record(self, event: Event) -> None:
+        """Append an event to the journal. Everything that is recorded passes here."""
+        self.services.journal.append(event)
 
     def ring(self) -> None:
         """Something happened that the lane may have to decide about."""
@@ -226,9 +236,15 @@ class Driver:
                 decision = self.lane.next()
                 if decision.do is Do.DONE:
                     break
-                await self._act(decision.do, decision.call)
+                if decision.do is not Do.WAIT:
+                    await self._act(decision.do, decision.call)
+                    continue
             except BaseException as error:  # noqa: ASYNC103, BLE001 - hooks and bodies raise nothing here, so this is a fault
                 self.broke(error)
+                continue
+            # Not a fault to go on from: a wait that raises has no loop to wait in, and trying again would never end.
+            await self._wait_for(self._bell)
+            self._bell = trio.Event()
         self.caller_cancel.stop()
 
     async def flush(self) -> None:
@@ -260,17 +276,17 @@ class Driver:
 
     def _pending(self, index: int) -> Pending:
         phase = self.lane.phase(index)
-        waited = self.lane.waited_for(index)
+        waited = self._waited(index)
         calls = () if waited is None or phase is CallPhase.RUNNING else waited.calls
         if phase is CallPhase.SETTLED:
-            calls = tuple(range(self.lane.cursor, index))
+            calls = tuple(range(self.place.first + self.lane.cursor, self.place.first + index))
         execution = self.executions.get(index)
         if execution is not None:
             return pending_of(execution, phase.value, calls)
         call, queued_at = self._calls[index]
         parent = self.place.parent
         return Pending(
-            index=index,
+            index=self.place.first + index,
             call_id=call.call_id,
             name=call.name,
             phase=phase.value,
@@ -289,12 +305,13 @@ class Driver:
                 await self._commit(self.executions[index])
             case Do.ABANDON:
                 self._abandon(index)
-            case _:
-                await self._wait_for(self._bell)
-                self._bell = trio.Event()
+            case _:  # pragma: no cover - drive() handles the other two itself
+                raise AssertionError(do)
 
     async def _prepare(self, index: int) -> None:
         execution = self._created(index)
+        # The lane asked for them last, right before it decided that the call be prepared.
+        execution.claims = self._classified
         try:
             self._record_call(execution)
             if self.services.durability == "dispatch":
@@ -325,12 +342,12 @@ class Driver:
 
     def _settled(self, execution: Execution, outcome: Outcome) -> None:
         self._has_outcome(execution, outcome)
-        self.lane.settled(execution.index)
+        self.lane.settled(self._place_in_lane(execution))
         self.ring()
 
     def _broke_in(self, execution: Execution, error: BaseException) -> None:
         self.broke(error)
-        self.lane.settled(execution.index)
+        self.lane.settled(self._place_in_lane(execution))
         self.ring()
 
     def _has_outcome(self, execution: Execution, outcome: Outcome) -> None:
@@ -338,7 +355,7 @@ class Driver:
         execution.settled_at = trio.current_time()
         self.caller_cancel.forget(execution.cancel)
         if self.on_settled is not None:
-            self.on_settled(execution.index)
+            self.on_settled(self._place_in_lane(execution))
         if self._subscribers:
             call = execution.call
             self.publish(Settled(execution.index, call.call_id, call.name, execution.settled_at, outcome.is_error))
@@ -372,7 +389,7 @@ class Driver:
                 self.interrupted(first_interrupt(error) or error)
 
     def _record_call(self, execution: Execution) -> None:
-        self.services.journal.append(
+        self.record(
             ToolCallStarted(
                 batch=self.place.batch,
                 key=execution.identity.key,
@@ -384,8 +401,8 @@ class Driver:
         )
 
     def _record_result(self, execution: Execution, outcome: Outcome) -> None:
-        index, now = execution.index, trio.current_time()
-        self.services.journal.append(
+        index, now = self._place_in_lane(execution), trio.current_time()
+        self.record(
             result_event(
                 outcome,
                 batch=self.place.batch,
@@ -394,7 +411,9 @@ class Driver:
                 root=execution.root_key,
                 timings=execution.timings(now),
                 hooks=tuple(execution.spans),
-                waited=self.lane.waited_for(index),
+                waited=self._waited(index),
+                claims=execution.claims,
+                cancelled_at=self._cancelled_alone.pop(index, None),
             )
         )
         del self.executions[index]
@@ -432,18 +451,20 @@ class Driver:
 
     def _classify(self, index: int) -> Claims:
         try:
-            return self.registry.execution_mode(self._calls[index][0])
+            self._classified = self.registry.execution_mode(self._calls[index][0])
         except BaseException as error:  # noqa: ASYNC103, BLE001 - classify() contains Exceptions, so this is Ctrl-C or the like
             self.interrupted(error)
-            return EXCLUSIVE  # noqa: ASYNC104 - a classifier is synchronous
+            self._classified = EXCLUSIVE
+        return self._classified  # noqa: ASYNC104 - a classifier is synchronous
 
     def _created(self, index: int) -> Execution:
         call, queued_at = self._calls[index]
         parent = self.place.parent
-        identity = Identity(self.place.key(index))
+        number = self.place.first + index
+        identity = Identity(self.place.key(number))
         execution = Execution(
             call=call,
-            index=index,
+            index=number,
             identity=identity,
             host=self,
             root_call_id=call.call_id if parent is None else parent.root_call_id,
@@ -453,6 +474,16 @@ class Driver:
         )
         self.executions[index] = execution
         return execution
+
+    def _waited(self, index: int) -> Wait | None:
+        """Why a call could not start at its turn, with the calls it conflicted with by their index."""
+        waited, first = self.lane.waited_for(index), self.place.first
+        if waited is None or not first:
+            return waited
+        return Wait(waited.kind, tuple(first + other for other in waited.calls))
+
+    def _place_in_lane(self, execution: Execution) -> int:
+        return execution.index - self.place.first
 
     def _noticed(self, reason: str | None) -> None:
         self.caller_cancel.notice(reason)

@@ -82,7 +82,7 @@ class RootLane:
     def _record_start(self, calls: Sequence[ToolCall]) -> None:
         services = self._services
         try:
-            services.journal.append(
+            self.driver.record(
                 BatchStart(
                     batch=self.id,
                     time=trio.current_time(),
@@ -112,7 +112,7 @@ class RootLane:
             status = "completed"
         try:
             # After a fault the journal may be what broke; its end is still tried, and changes nothing if it fails.
-            self._services.journal.append(BatchEnd(self.id, trio.current_time(), status, cancel.at, reason))
+            driver.record(BatchEnd(self.id, trio.current_time(), status, cancel.at, reason))
             await driver.flush()
         except BaseException as error:  # noqa: ASYNC103, BLE001 - as above
             driver.fault = driver.fault or error

@@ -16,6 +16,7 @@ _FORMAT = "q1"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ZERO_RUNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # A is two zeros, B three, ... Z twenty-seven
 _MARKS: dict[Granularity, str] = {"batch": "b", "step": "s"}
+_GRANULARITIES: dict[str, Granularity] = {mark: name for name, mark in _MARKS.items()}
 _TOKEN = re.compile(r"\{(?P<large>\d+)\}|(?P<zeros>[A-Z])|(?P<digit>[0-9a-z])")
 _TEXT = re.compile(rf"{_FORMAT}-(?P<trio>[^-\s]+)-(?P<mark>[bs])-(?P<choices>(?:\{{\d+\}}|[A-Za-z0-9])*)")
 
@@ -71,8 +72,7 @@ class Schedule:
                 f"of the failing run"
             )
             raise ValueError(msg)
-        granularity = next(name for name, mark in _MARKS.items() if mark == found["mark"])
-        return cls(tuple(_unpacked(found["choices"])), granularity, found["trio"])
+        return cls(tuple(_unpacked(found["choices"])), _GRANULARITIES[found["mark"]], found["trio"])
 
 
 def _packed(choices: tuple[int, ...]) -> str:

@@ -9,7 +9,6 @@ before use.
 from __future__ import annotations
 
 import functools
-import inspect
 import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -119,11 +118,12 @@ def abandon(tasks: Sequence[Task]) -> None:
             # The run is over, so whatever they still call of trio's raises; each such call may be followed by another.
             with suppress(Exception):
                 task.coro.close()
-            if not inspect.iscoroutine(task.coro) or inspect.getcoroutinestate(task.coro) == inspect.CORO_CLOSED:
+            if getattr(task.coro, "cr_frame", None) is None:
                 break
         for nursery in task.child_nurseries:
             # A nursery that is collected with children left raises; there is no public way to empty it.
-            getattr(nursery, "_children", set()).clear()
+            children: set[Task] = getattr(nursery, "_children", set())
+            children.clear()
 
 
 def schedule_control_problem() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._choices import Schedule
+from ._groups import only_leaf
 
 __all__ = [
     "Deadlock",
@@ -67,7 +68,7 @@ class FailingSchedule(AssertionError):  # noqa: N818 - as above
     """
 
     def __init__(self, name: str, error: BaseException, schedule: Schedule, run: int, turns: tuple[str, ...]) -> None:
-        shown = _only_leaf(error)
+        shown = only_leaf(error)
         lines = [f"{name} fails in run {run}: {type(shown).__name__}: {shown}"]
         lines += [f"  {turn}" for turn in turns] or ["  in the plain order of tasks"]
         lines.append(f"again: quiesce.testing.replay({name}, {str(schedule)!r})")
@@ -76,10 +77,3 @@ class FailingSchedule(AssertionError):  # noqa: N818 - as above
         self.schedule = schedule
         self.run = run
         self.turns = turns
-
-
-def _only_leaf(error: BaseException) -> BaseException:
-    """What a group was made of, if that was one exception."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

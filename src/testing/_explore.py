@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from ._errors import FailingSchedule
+from ._groups import leaves
 from ._replay import Tape
 from ._run import ClockKind, Limits, Run, Scenario, run_once
 from ._shrink import Choices, shrink
@@ -124,7 +125,7 @@ def _strategy(strategy: StrategyName | Strategy, seed: int) -> Strategy:
             return Pct(seed=seed)
         case "exhaustive":
             return Exhaustive()
-        case str():
+        case _ if isinstance(strategy, str):  # the types say that there is none
             msg = f"strategy must be 'random', 'pct', 'exhaustive' or a Strategy, got {strategy!r}"
             raise ValueError(msg)
         case _:
@@ -157,9 +158,7 @@ def _smallest(scenario: Scenario, first: Run, limits: Limits, count: int) -> Fai
 
 def _kind(error: BaseException | None) -> frozenset[type]:
     """What makes two failures the same: the types of all that was raised."""
-    if isinstance(error, BaseExceptionGroup):
-        return frozenset[type]().union(*(_kind(inner) for inner in error.exceptions))
-    return frozenset({type(error)})
+    return frozenset() if error is None else frozenset(type(leaf) for leaf in leaves(error))
 
 
 def _name(scenario: Scenario) -> str:

@@ -13,6 +13,7 @@ from typing import Any, cast
 import attrs
 
 from ._errors import Deadlock, TooManySteps
+from ._groups import leaves
 from ._held import only_new_objects
 from ._leftovers import Leftover, Watch
 from ._run import Limits, run_once
@@ -191,14 +192,6 @@ def _takes_probe(scenario: Callable[..., object]) -> bool:
     return any(found.kind in positional and found.default is found.empty for found in parameters)
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
-
-
 def _may_raise(error: BaseException, allowed: tuple[type[Exception], ...], injected: Exception | None) -> bool:
     def allows(leaf: BaseException | None) -> bool:
         while leaf is not None:
@@ -207,7 +200,7 @@ def _may_raise(error: BaseException, allowed: tuple[type[Exception], ...], injec
             leaf = leaf.__cause__ if injected is not None else None
         return False
 
-    return all(map(allows, _leaves(error)))
+    return all(map(allows, leaves(error)))
 
 
 def _let_go(error: BaseException) -> None:
@@ -226,7 +219,7 @@ def _let_go(error: BaseException) -> None:
 
 
 def _raised_at(error: BaseException) -> str | None:
-    leaf = next(_leaves(error))
+    leaf = next(leaves(error))
     frames = list(traceback.walk_tb(leaf.__traceback__))
     place = users_line_of(iter(reversed(frames)))
     return None if place is None else line_of(place[0].co_filename, place[1], place[0].co_qualname)

@@ -140,8 +140,9 @@ def virtual_clock() -> trio.testing.MockClock:
 
 
 @pytest.fixture
-def no_leftovers() -> Generator[None]:
+def no_leftovers(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """Fail the test if it leaves a thread at work, a child process, a descriptor, a temporary file or a held lock."""
+    tmp_path_factory.getbasetemp()  # pytest's own folder is nothing of the test's
     with watch_leftovers() as leftovers:
         yield
     leftovers.check()

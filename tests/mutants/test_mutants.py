@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from mutants import Mutant, mutants
+
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def _runner() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mutants_run", Path(__file__).with_name("run.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-runner = _runner()
-MUTANTS = runner.mutants()
+MUTANTS = mutants()
 
 
 def test_there_are_at_least_25_and_every_promise_has_one() -> None:
@@ -33,10 +19,9 @@ def test_there_are_at_least_25_and_every_promise_has_one() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_mutant_applies_and_is_python(mutant: object) -> None:
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
+def test_a_mutant_applies_and_is_python(mutant: Mutant) -> None:
     """Its text occurs once in its file, the tests it names exist, and what it makes compiles."""
-    assert isinstance(mutant, runner.Mutant)
     text = (ROOT / mutant.file).read_text(encoding="utf-8")
     changed = mutant.applied(text)
     assert changed != text
@@ -46,6 +31,6 @@ def test_a_mutant_applies_and_is_python(mutant: object) -> None:
 
 def test_a_mutant_that_no_longer_applies_is_an_error() -> None:
     """One that changes nothing would seem to survive, or to be killed by chance."""
-    mutant = runner.Mutant("n", "1", "f", "before", "after", ())
+    mutant = Mutant("n", "1", "f", "before", "after", ())
     with pytest.raises(ValueError, match="2 times, not once"):
         mutant.applied("before before")

@@ -10,9 +10,9 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quiesce import EXCLUSIVE, Claims, Effect, Failure, RunContext, Success, open_runtime, run_calls
+from quiesce import EXCLUSIVE, Claims, Effect, Failure, RunContext, Success, ToolError, open_runtime, run_calls
 from quiesce.errors import RuntimeClosedError
-from quiesce.journal import ToolCallStarted, ToolResult, rebuild_outcomes
+from quiesce.journal import MemoryJournal, ToolCallStarted, ToolResult, rebuild_outcomes
 from quiesce.registry import DispatchView, JsonValue, Outcome
 from toolbox import calls_of, registry_of
 from world import ListJournal
@@ -58,6 +58,35 @@ async def test_sub_calls_are_recorded_with_parent_and_root_and_never_become_mess
     assert (leaf_event.parent, middle_event.parent, outer_event.parent) == (middle_event.key, outer_event.key, None)
     assert {event.root for event in results} == {outer_event.key}
     assert list(rebuild_outcomes(journal.events).values()) == [outcomes]
+
+
+async def test_sub_calls_of_a_second_attempt_have_keys_of_their_own() -> None:
+    """A hook that invokes the body again makes no two records of one key; the calls are counted on."""
+    attempts = 0
+
+    async def outer(_: object, run: RunContext) -> str:
+        nonlocal attempts
+        attempts += 1
+        outcomes = [await run.call("inner", {}), await run.call("inner", {})]
+        if attempts == 1:
+            raise ToolError("again")
+        return " ".join(f"{outcome.index} {outcome.call_id}" for outcome in outcomes)
+
+    async def inner(_: object) -> str:
+        return "ok"
+
+    async def retry(call: DispatchView, proceed: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        outcome = await proceed()
+        return await proceed() if outcome.is_error else outcome
+
+    registry = registry_of(outer=outer, inner=inner)
+    registry.around(retry)
+    journal = MemoryJournal()
+    (outcome,) = await run_calls(registry, calls_of("outer"), journal=journal)
+    assert isinstance(outcome, Success)
+    assert outcome.value == "2 c0:3 3 c0:4"
+    results = [event for event in journal.events if isinstance(event, ToolResult) and event.parent is not None]
+    assert [event.key.rsplit(":", 1)[1] for event in results] == ["0", "1", "2", "3"]
 
 
 async def test_submitted_calls_commit_in_the_order_of_submission(autojump_clock: trio.testing.MockClock) -> None:

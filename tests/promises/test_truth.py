@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from quiesce import Effect, Failure, Outcome, RunContext, Success, ToolError, open_runtime, run_calls
+from quiesce.journal import MemoryJournal, rebuild_outcomes
 from quiesce.policies import Deadline
 from quiesce.registry import DispatchView
 from quiesce.schedule import Progress
@@ -99,6 +100,52 @@ async def test_a_retry_tells_the_truth_over_all_attempts() -> None:
     assert isinstance(first, Success)
     assert (first.value, first.effect) == ("second time", Effect.UNKNOWN)
     assert second.effect is Effect.COMPLETED
+
+
+async def test_an_outcome_kept_over_another_attempt_says_what_is_so_after_it() -> None:
+    """A hook that returns an older outcome, or one it made before, cannot make the effect untrue."""
+    attempts = 0
+
+    async def body(_: object) -> str:
+        nonlocal attempts
+        attempts += 1
+        if attempts % 2 == 0:
+            raise ToolError("the second attempt")
+        return "first"
+
+    async def keeps_the_first(call: DispatchView, proceed: Proceed) -> Outcome:
+        first = await proceed()
+        await proceed()
+        return first
+
+    async def makes_one_before(call: DispatchView, proceed: Proceed) -> Outcome:
+        made = call.fail("prepared", "MADE")
+        await proceed()
+        return made
+
+    for hook, effect in ((keeps_the_first, Effect.UNKNOWN), (makes_one_before, Effect.COMPLETED)):
+        attempts = 0
+        registry = registry_of(body=body)
+        registry.around(hook)
+        journal = MemoryJournal()
+        (outcome,) = await run_calls(registry, calls_of("body"), journal=journal)
+        assert outcome.effect is effect
+        assert rebuild_outcomes(journal.events) == {journal.events[0].batch: [outcome]}
+
+
+async def test_the_two_abort_codes_are_true_whoever_chooses_them() -> None:
+    """A tool cannot say that it never ran, nor a hook that a body ran which did not."""
+
+    async def body(_: object) -> None:
+        raise ToolError("I was never here", "ABORTED_BEFORE_DISPATCH")
+
+    async def around(call: DispatchView, proceed: Proceed) -> Outcome:
+        return call.fail("stopped", "ABORTED") if call.call_id == "c1" else await proceed()
+
+    registry = registry_of(body=body)
+    registry.around(around)
+    outcomes = await run_calls(registry, calls_of("body", "body"))
+    assert [outcome.code for outcome in outcomes] == ["ABORTED", "ABORTED_BEFORE_DISPATCH"]
 
 
 async def test_a_wrapper_that_shields_does_not_detach_the_body_from_its_caller(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quiesce import EXCLUSIVE, INDEPENDENT, PARALLEL, Claims
+from quiesce import ANY, EXCLUSIVE, INDEPENDENT, PARALLEL, Claims
 from quiesce.schedule import Decision, Do, Lane, Verdict
 
 
@@ -45,6 +45,17 @@ def test_keyed_claims_are_held_until_dispatch_settles() -> None:
     assert lane.next() == Decision(Do.WAIT)
     lane.settled(1)
     assert lane.next() == Decision(Do.START, 2)
+
+
+def test_a_reader_of_a_key_waits_for_a_barrier_that_writes_it() -> None:
+    """Call 0 reads anything and writes a key: the pair is not keyed on both sides, so nothing is prepared beside it."""
+    lane = lane_of(Claims(reads=ANY, writes={"k"}), Claims(reads={"k"}), INDEPENDENT)
+    start(lane, 0)
+    assert lane.next() == Decision(Do.WAIT)
+    lane.settled(0)
+    assert lane.next() == Decision(Do.COMMIT, 0)
+    lane.committed(0)
+    start(lane, 1)
 
 
 def test_a_withdrawn_ready_call_does_not_let_its_successor_past_its_predecessor() -> None:

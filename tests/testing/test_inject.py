@@ -18,9 +18,7 @@ import pytest
 import trio
 import trio.testing
 
-from quiesce.testing._inject import cancel_everywhere, fail_everywhere
-from quiesce.testing._injector import Finding, Injection, InjectionError
-from quiesce.testing._strike import Probe
+from quiesce.testing import Finding, Injection, InjectionError, Probe, cancel_everywhere, fail_everywhere
 
 
 @pytest.fixture

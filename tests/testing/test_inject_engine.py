@@ -19,9 +19,7 @@ import trio
 from quiesce import EXCLUSIVE, Outcome, Registry, ToolCall, open_runtime, run_calls
 from quiesce.cli._input import read_message
 from quiesce.policies import Deadline
-from quiesce.testing._inject import cancel_everywhere, fail_everywhere
-from quiesce.testing._injector import InjectionError
-from quiesce.testing._strike import Probe
+from quiesce.testing import InjectionError, Probe, cancel_everywhere, fail_everywhere
 from quiesce.tools import builtin_tools
 from toolbox import add_tools, calls_of, registry_of
 

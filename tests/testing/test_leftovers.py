@@ -20,7 +20,7 @@ import pytest
 import trio
 import trio.testing
 
-from quiesce.testing._leftovers import LeftoverError, watch_leftovers
+from quiesce.testing import LeftoverError, watch_leftovers
 
 Leak = Callable[[Path], AbstractContextManager[None]]
 

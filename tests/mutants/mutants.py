@@ -1,4 +1,6 @@
-"""Apply each mutant of ``mutants.toml`` to a copy, and see the suite go red: ``python tests/mutants/run.py [WORD...]``.
+"""Apply each mutant of ``mutants.toml`` to a copy, and see the suite go red.
+
+``python tests/mutants/mutants.py [WORD...]``
 
 Prints a table with what killed each. Ends with 1 if one survived or did not apply, or if the tests fail without a
 mutant. With words, only mutants whose name holds one of them are run.
