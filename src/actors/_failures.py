@@ -60,11 +60,8 @@ def denial(execution: Execution, reason: str, denied_by: DeniedBy) -> Failure:
 
 def abort(execution: Execution) -> Failure:
     """A cancelled call: ``ABORTED`` if its body was ever invoked, else ``ABORTED_BEFORE_DISPATCH``."""
-    if execution.invoked:
-        message, code = "tool call aborted", ABORTED
-    else:
-        message, code = "tool call aborted before dispatch", ABORTED_BEFORE_DISPATCH
-    return failure(execution, message, name=AbortError.__name__, code=code)
+    message = "tool call aborted" if execution.invoked else "tool call aborted before dispatch"
+    return failure(execution, message, name=AbortError.__name__, code=ABORTED)
 
 
 def truthful_code(execution: Execution, code: str | None) -> str | None:

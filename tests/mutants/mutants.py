@@ -84,7 +84,7 @@ def mutants() -> list[Mutant]:
 
 def copied(folder: Path) -> None:
     """Copy what the tests need; ``quiesce`` is importable from the copy."""
-    for name in ("src", "tests", "examples", "pyproject.toml"):
+    for name in ("src", "tests", "docs", "examples", "README.md", "pyproject.toml"):
         source = ROOT / name
         if source.is_dir():
             ignored = shutil.ignore_patterns("__pycache__")
@@ -117,29 +117,29 @@ def killer_of(folder: Path, tests: Sequence[str]) -> str | None:
     return failed[1] if failed else "a test that hangs" if "Timeout" in done.stderr + done.stdout else "pytest itself"
 
 
-def judge(mutant: Mutant | None) -> str | None:
-    """What notices a mutant: first the tests named, then all; ``None`` means to run the tests without one."""
+def judge(mutant: Mutant | None, tests: Sequence[str]) -> str | None:
+    """Which of these tests notices a mutant; with ``None``, which fails without one."""
     with tempfile.TemporaryDirectory(prefix="quiesce-mutant-") as name:
         folder = Path(name)
         copied(folder)
-        if mutant is None:
-            return killer_of(folder, sorted({test for each in mutants() for test in each.tests}))
-        path = folder / mutant.file
-        path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
-        return killer_of(folder, mutant.tests) or killer_of(folder, WHOLE)
+        if mutant is not None:
+            path = folder / mutant.file
+            path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
+        return killer_of(folder, tests)
 
 
 def main(words: Sequence[str]) -> int:
     """Run them, two at a time, and print the table."""
     chosen = [mutant for mutant in mutants() if not words or any(word in mutant.name for word in words)]
-    broken = judge(None)
+    broken = judge(None, sorted({test for mutant in chosen for test in mutant.tests}))
     if broken is not None:
         print(f"the tests fail without any mutant: {broken}")
         return 1
 
     def timed(mutant: Mutant) -> Verdict:
         began = time.monotonic()
-        return Verdict(mutant, judge(mutant), time.monotonic() - began)
+        killer = judge(mutant, mutant.tests) or judge(mutant, WHOLE)
+        return Verdict(mutant, killer, time.monotonic() - began)
 
     print("| promise | mutant | killed by | s |\n|---|---|---|---|")
     survivors = 0

@@ -35,6 +35,17 @@ def test_claims_on_anything_are_held_until_commit() -> None:
     start(lane, 2)
 
 
+def test_a_due_commit_comes_before_any_start() -> None:
+    """A place is free and a call waits for it, but what has settled is recorded first."""
+    lane = lane_of(INDEPENDENT, INDEPENDENT, max_parallel=1)
+    start(lane, 0)
+    assert lane.next() == Decision(Do.WAIT)
+    lane.settled(0)
+    assert lane.next() == Decision(Do.COMMIT, 0)
+    lane.committed(0)
+    start(lane, 1)
+
+
 def test_keyed_claims_are_held_until_dispatch_settles() -> None:
     """A settled writer of a key that waits for its commit lets the next one in."""
     lane = lane_of(INDEPENDENT, Claims(writes={"k"}), Claims(writes={"k"}))
