@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import attrs
+import trio
 
 __all__ = ["Granularity", "Schedule"]
 
@@ -47,12 +48,12 @@ class Schedule:
         granularity: ``batch``: each choice picks the next task of the batch that trio is about to run, so every
             schedule is one that trio itself may take. ``step``: each choice picks one task that runs to its next
             checkpoint while all others wait, as if what they wait for had come later.
-        trio_version: The version of trio that the choices were made under.
+        trio_version: The version of trio that the choices were made under; this one's unless given.
     """
 
     choices: tuple[int, ...] = attrs.field(converter=_trimmed, validator=_nonnegative)
     granularity: Granularity = attrs.field(default="batch", validator=attrs.validators.in_(tuple(_MARKS)))
-    trio_version: str = "unknown"
+    trio_version: str = trio.__version__
 
     def __str__(self) -> str:
         """The replay string: letters, digits, dots, dashes and braces only."""

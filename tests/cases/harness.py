@@ -11,7 +11,6 @@ from typing import Any
 
 import attrs
 import trio
-import trio.testing
 
 from quiesce import (
     Accept,
@@ -321,8 +320,3 @@ def end_of(recording: Recording, failed: str | None) -> Json:
         return {"turn_end": "aborted", "model_requests": 1, "contexts_kept": recording.kept}
     again = not recording.concluded or bool(recording.kept)
     return {"turn_end": "completed", "model_requests": 1 + again, "contexts_kept": recording.kept}
-
-
-def run_scenario(scenario: Json) -> Json:
-    """Run a scenario in a trio run of its own, under a mock clock that jumps."""
-    return trio.run(play, scenario, clock=trio.testing.MockClock(autojump_threshold=0))
