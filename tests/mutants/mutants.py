@@ -26,7 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("mutants.toml")
 WHOLE = ("tests/schedule", "tests/promises", "tests/cases", "tests/registry", "tests/testing")
 SECONDS = 240
-"""For one run of pytest; a mutant that makes it take longer is killed by that. A hanging test ends it in 90."""
+"""For one run of pytest; a mutant that makes it take longer is killed by that."""
+HANGING = 45
+"""Seconds after which a test counts as hanging: far more than any takes."""
 
 
 @attrs.frozen
@@ -96,7 +98,8 @@ def copied(folder: Path) -> None:
 
 def killer_of(folder: Path, tests: Sequence[str]) -> str | None:
     """Run tests in a copy; what failed first, or ``None``."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=90"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    command += ["-o", f"faulthandler_timeout={HANGING}"]
     # The scenarios under 20 seeds each take too long, and say no more here than those under one.
     environment = os.environ | {"PYTHONPATH": str(folder), "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / ".hypothesis")}
     try:

@@ -58,6 +58,24 @@ def test_keyed_claims_are_held_until_dispatch_settles() -> None:
     assert lane.next() == Decision(Do.START, 2)
 
 
+def test_a_writer_of_a_key_waits_for_all_its_readers() -> None:
+    """Two readers run side by side; the writer after them starts when both have settled."""
+    reader = Claims(reads={"k"})
+    lane = lane_of(reader, reader, Claims(writes={"k"}))
+    start(lane, 0)
+    start(lane, 1)
+    assert lane.next() == Decision(Do.PREPARE, 2)
+    assert lane.prepared(2, dispatched=True) is Verdict.HOLD
+    lane.settled(1)
+    assert lane.next() == Decision(Do.WAIT)
+    lane.settled(0)
+    assert lane.next() == Decision(Do.COMMIT, 0)
+    lane.committed(0)
+    assert lane.next() == Decision(Do.COMMIT, 1)
+    lane.committed(1)
+    assert lane.next() == Decision(Do.START, 2)
+
+
 def test_a_reader_of_a_key_waits_for_a_barrier_that_writes_it() -> None:
     """Call 0 reads anything and writes a key: the pair is not keyed on both sides, so nothing is prepared beside it."""
     lane = lane_of(Claims(reads=ANY, writes={"k"}), Claims(reads={"k"}), INDEPENDENT)
