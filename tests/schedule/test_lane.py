@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from quiesce import ANY, EXCLUSIVE, INDEPENDENT, PARALLEL, Claims
-from quiesce.schedule import Decision, Do, Lane, Verdict
+from quiesce.schedule import CallPhase, Decision, Do, Lane, Verdict
 
 
-def lane_of(*claims: Claims, max_parallel: int = 10) -> Lane:
-    """A closed lane with a call for each of these claims."""
-    lane = Lane(lambda index: claims[index], max_parallel=max_parallel)
+def lane_of(*claims: Claims, max_parallel: int = 10, limit: int | None = None) -> Lane:
+    """A closed lane with a call of one tool for each of these claims."""
+    limits = None if limit is None else {"tool": limit}
+    lane = Lane(lambda index: claims[index], max_parallel=max_parallel, limits=limits)
     for _ in claims:
         lane.submit("tool")
     lane.close()
@@ -56,6 +57,36 @@ def test_keyed_claims_are_held_until_dispatch_settles() -> None:
     assert lane.next() == Decision(Do.WAIT)
     lane.settled(1)
     assert lane.next() == Decision(Do.START, 2)
+
+
+def test_a_call_beyond_its_tools_limit_waits_without_a_place() -> None:
+    """It is prepared in its turn, and starts when another call of the tool has settled."""
+    lane = lane_of(INDEPENDENT, INDEPENDENT, limit=1)
+    start(lane, 0)
+    assert lane.next() == Decision(Do.PREPARE, 1)
+    assert lane.prepared(1, dispatched=True) is Verdict.HOLD
+    assert lane.next() == Decision(Do.WAIT)
+    lane.settled(0)
+    assert lane.next() == Decision(Do.COMMIT, 0)
+    lane.committed(0)
+    assert lane.next() == Decision(Do.START, 1)
+
+
+def test_a_cancel_settles_what_waits_as_ready() -> None:
+    """It never starts; it is committed in its turn."""
+    writer = Claims(writes={"k"})
+    lane = lane_of(writer, writer)
+    start(lane, 0)
+    assert lane.next() == Decision(Do.PREPARE, 1)
+    assert lane.prepared(1, dispatched=True) is Verdict.HOLD
+    lane.cancel()
+    assert lane.phase(1) is CallPhase.SETTLED
+    assert lane.next() == Decision(Do.WAIT)
+    lane.settled(0)
+    for index in (0, 1):
+        assert lane.next() == Decision(Do.COMMIT, index)
+        lane.committed(index)
+    assert lane.next() == Decision(Do.DONE)
 
 
 def test_a_writer_of_a_key_waits_for_all_its_readers() -> None:
