@@ -6,11 +6,14 @@ import os
 
 from ..registry import ToolDefinition
 from ._bash import bash_tool
+from ._edit import edit_tool
+from ._editor import str_replace_editor_tool
 from ._glob import glob_tool
 from ._grep import grep_tool
 from ._read import read_tool
 from ._ripgrep import Ripgrep
 from ._workspace import Workspace, workspace_of
+from ._write import write_tool
 
 __all__ = ["builtin_tools"]
 
@@ -18,7 +21,9 @@ __all__ = ["builtin_tools"]
 def builtin_tools(
     workspace: Workspace | str | os.PathLike[str], *, ripgrep: Ripgrep = None, grace: float = 3.0
 ) -> tuple[ToolDefinition, ...]:
-    """``bash``, ``read``, ``glob`` and ``grep`` for one workspace, in this order.
+    """All the tools for one workspace.
+
+    In this order: ``bash``, ``read``, ``write``, ``edit``, ``str_replace_editor``, ``glob`` and ``grep``.
 
     Args:
         workspace: The folder they work in.
@@ -32,6 +37,9 @@ def builtin_tools(
     return (
         bash_tool(place, grace=grace),
         read_tool(place),
+        write_tool(place),
+        edit_tool(place),
+        str_replace_editor_tool(place),
         glob_tool(place, ripgrep=ripgrep, grace=grace),
         grep_tool(place, ripgrep=ripgrep, grace=grace),
     )

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import codecs
 import os
-import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from ..errors import ToolError
+from ._files import BINARY_PROBE_BYTES, Checkpoint, fs_errors, open_regular
 
-__all__ = ["MAX_LINES", "Line", "Window", "read_window"]
+__all__ = ["MAX_LINES", "Limits", "Line", "Window", "read_window", "scan_window"]
 
 MAX_LINES: Final = 2_000
-_MAX_LINE_CHARS: Final = 2_000
-_MAX_WINDOW_BYTES: Final = 50 * 1024
-_BINARY_PROBE_BYTES: Final = 8_192
 _CHUNK_BYTES: Final = 1 << 18
-_LINE_CUT: Final = f"... (line truncated to {_MAX_LINE_CHARS} chars)"
+
+
+@attrs.frozen
+class Limits:
+    """How much of a file is kept.
+
+    Attributes:
+        line_chars: Characters of one line; what is longer is cut, with a note.
+        window_bytes: Bytes of all lines together; the window ends before the line that exceeds them.
+    """
+
+    line_chars: int = 2_000
+    window_bytes: int = 50 * 1024
+
+
+_READ: Final = Limits()
 
 
 @attrs.frozen
@@ -29,7 +40,7 @@ class Line:
 
     Attributes:
         number: Its number in the file, from 1.
-        text: The line without its line break (LF or CR LF), cut after 2,000 characters with a note that says so.
+        text: The line without its line break (LF or CR LF), cut at the limit with a note that says so.
     """
 
     number: int
@@ -49,7 +60,7 @@ class Window:
     total: int
 
 
-def read_window(path: Path, offset: int, limit: int, checkpoint: Callable[[], None]) -> Window:
+def read_window(path: Path, offset: int, limit: int, checkpoint: Checkpoint) -> Window:
     """Read up to ``limit`` lines from line ``offset`` on.
 
     The whole file is read, because the total is exact and all of it must be UTF-8, but no more than one chunk and the
@@ -66,54 +77,30 @@ def read_window(path: Path, offset: int, limit: int, checkpoint: Callable[[], No
 
     Source: ``spec/catalogue.md`` 5.9, 6.3.
     """
-    try:
-        descriptor = _open_regular(path)
-        try:
-            window = _read(descriptor, path, offset, limit, checkpoint)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise _fs_error(path, error) from error
+    window = scan_window(path, offset, limit, checkpoint, _READ)
     if offset > max(window.total, 1):
         msg = f"offset {offset} is past the end of {path}, which has {window.total} lines"
         raise ToolError(msg, "FS_NOT_FOUND")
     return window
 
 
-def _open_regular(path: Path) -> int:
-    try:
-        found = path.stat()
-    except ValueError as error:  # a NUL, or a surrogate that the file system's encoding has not: no name has these
-        msg = f"no such file: {str(path)!r}"
-        raise ToolError(msg, "FS_NOT_FOUND") from error
-    # Looked at before it is opened, since opening can act on a device, and after, since it may have been replaced in
-    # between. Without O_NONBLOCK, opening a FIFO would wait for a writer.
-    _require_regular(path, found)
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags)
-    try:
-        _require_regular(path, os.fstat(descriptor))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+def scan_window(path: Path, offset: int, limit: int, checkpoint: Checkpoint, limits: Limits) -> Window:
+    """Like ``read_window``, with limits of one's own; past the end there are no lines, and that is no error."""
+    with fs_errors(path, "read"):
+        descriptor = open_regular(path)
+        try:
+            return _read(descriptor, path, _Collector(offset, limit, limits), checkpoint)
+        finally:
+            os.close(descriptor)
 
 
-def _require_regular(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file"
-        msg = f"{path} is {kind}"
-        raise ToolError(msg, "FS_NOT_REGULAR_FILE")
-
-
-def _read(descriptor: int, path: Path, offset: int, limit: int, checkpoint: Callable[[], None]) -> Window:
-    collector = _Collector(offset, limit)
+def _read(descriptor: int, path: Path, collector: _Collector, checkpoint: Checkpoint) -> Window:
     decoder = codecs.getincrementaldecoder("utf-8")()
     start = b""
     try:
         while chunk := os.read(descriptor, _CHUNK_BYTES):
-            if len(start) < _BINARY_PROBE_BYTES:
-                start += chunk[: _BINARY_PROBE_BYTES - len(start)]
+            if len(start) < BINARY_PROBE_BYTES:
+                start += chunk[: BINARY_PROBE_BYTES - len(start)]
                 if b"\0" in start:
                     msg = f"{path} is not a text file: it has NUL bytes"
                     raise ToolError(msg, "FS_NOT_TEXT")
@@ -129,13 +116,14 @@ def _read(descriptor: int, path: Path, offset: int, limit: int, checkpoint: Call
 class _Collector:
     """Counts the lines of a text that comes in pieces, and keeps those of the window."""
 
-    __slots__ = ("_bytes_left", "_complete", "_current", "_first", "_last", "_lines", "_open")
+    __slots__ = ("_bytes_left", "_complete", "_current", "_first", "_last", "_line_chars", "_lines", "_open")
 
-    def __init__(self, offset: int, limit: int) -> None:
+    def __init__(self, offset: int, limit: int, limits: Limits) -> None:
         self._first = offset
         self._last = offset + limit - 1
         self._lines: list[Line] = []
-        self._bytes_left = _MAX_WINDOW_BYTES
+        self._bytes_left = limits.window_bytes
+        self._line_chars = limits.line_chars
         self._complete = 0
         self._open = False
         self._current = ""
@@ -160,25 +148,17 @@ class _Collector:
 
     def _extend(self, piece: str) -> None:
         # Two characters more than are shown: one tells that the line is too long, one may be the CR of its line break.
-        self._current += piece[: _MAX_LINE_CHARS + 2 - len(self._current)]
+        self._current += piece[: self._line_chars + 2 - len(self._current)]
 
     def _end_line(self) -> None:
         self._complete += 1
         text, self._current = self._current.removesuffix("\r"), ""
         if not self._first <= self._complete <= self._last:
             return
-        if len(text) > _MAX_LINE_CHARS:
-            text = text[:_MAX_LINE_CHARS] + _LINE_CUT
+        if len(text) > self._line_chars:
+            text = f"{text[: self._line_chars]}... (line truncated to {self._line_chars} chars)"
         self._bytes_left -= len(text.encode()) + 1
         if self._bytes_left < 0:
             self._last = self._complete - 1
         else:
             self._lines.append(Line(self._complete, text))
-
-
-def _fs_error(path: Path, error: OSError) -> ToolError:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return ToolError(f"no such file: {path}", "FS_NOT_FOUND")
-    if isinstance(error, PermissionError):
-        return ToolError(f"not permitted to read {path}", "FS_PERMISSION_DENIED")
-    return ToolError(f"cannot read {path}: {error.strerror or error}", "FS_IO_ERROR")

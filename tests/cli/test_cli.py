@@ -166,10 +166,19 @@ def test_tools_lists_class_and_parameters_and_schemas_as_json(capsys: pytest.Cap
     listed = capsys.readouterr().out
     assert "bash  (exclusive)" in listed
     assert "read  (parallel)" in listed
+    assert "edit  (depends on its arguments)" in listed
     assert "    file_path*: string" in listed
     assert main(["tools", "--schemas"]) == 0
     schemas: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    assert [schema["name"] for schema in schemas] == ["bash", "read", "glob", "grep"]
+    assert [schema["name"] for schema in schemas] == [
+        "bash",
+        "read",
+        "write",
+        "edit",
+        "str_replace_editor",
+        "glob",
+        "grep",
+    ]
     assert all(schema.keys() == {"name", "description", "parameters"} for schema in schemas)
 
 

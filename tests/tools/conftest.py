@@ -50,11 +50,9 @@ def call_tool() -> CallTool:
         text = definition.output.render(arguments, value)
         assert isinstance(text, str)
         project, present = definition.output.presentation_meta, definition.present_result
-        assert project is not None
-        assert present is not None
-        meta = freeze(project(arguments, value))
+        meta = None if project is None else freeze(project(arguments, value))
         outcome = Success("c1", definition.name, 0, value, (TextBlock(text),), meta)
-        return Called(value, text, meta, present(arguments, outcome))
+        return Called(value, text, meta, None if present is None else present(arguments, outcome))
 
     return call
 
