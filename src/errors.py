@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbortError",
+    "CrashError",
     "HookError",
+    "JournalFileError",
+    "JournalLockedError",
+    "JournalWriteError",
     "JsonSchemaError",
     "NotLosslessError",
     "QuiesceError",
@@ -131,6 +135,40 @@ class ToolTimeoutError(ToolError):
 
 class AbortError(ToolError):
     """A call was cancelled; code ``ABORTED`` or ``ABORTED_BEFORE_DISPATCH``."""
+
+
+class CrashError(ToolError):
+    """A call was left open by a process that died; code ``TOOL_OUTCOME_UNKNOWN`` or ``TOOL_NOT_STARTED``.
+
+    It is not raised: it is what the failures that ``quiesce.journal.repair`` records are called.
+    """
+
+
+class JournalFileError(QuiesceError):
+    """A journal file cannot be used: it is foreign, newer, damaged or unreachable. It was not changed.
+
+    Attributes:
+        path: The file.
+        problem: What is wrong with it.
+        remedy: What to do.
+    """
+
+    def __init__(self, path: str, problem: str, remedy: str) -> None:
+        super().__init__(path, problem, remedy)
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"the journal {self.path!r} {self.problem}; {self.remedy}"
+
+
+class JournalLockedError(JournalFileError):
+    """A journal file has a writer already, or is locked by another program."""
+
+
+class JournalWriteError(JournalFileError):
+    """Events could not be written; none of them is in the file, and the journal keeps them for its next flush."""
 
 
 class HookError(QuiesceError):

@@ -24,7 +24,7 @@ __all__ = [
 
 Json: TypeAlias = Annotated[JsonValue, "checked and frozen before it gets here, and kept as it is"]
 Durability: TypeAlias = Literal["settled", "dispatch"]
-BatchStatus: TypeAlias = Literal["completed", "cancelled", "drained", "interrupted", "fault"]
+BatchStatus: TypeAlias = Literal["completed", "cancelled", "drained", "interrupted", "fault", "repaired"]
 
 
 @attrs.frozen
@@ -153,7 +153,7 @@ class BatchEnd:
         batch: The batch.
         time: Seconds on trio's clock.
         status: ``completed``, ``cancelled``, ``drained`` (what ran was let finish), ``interrupted`` (Ctrl-C or the
-            like) or ``fault``.
+            like), ``fault``, or ``repaired`` (the process ended before the batch did, and ``repair`` closed it).
         cancelled_at: When it was cancelled, on trio's clock, or ``None``.
         reason: Why it was cancelled or drained, if whoever did it said so.
     """

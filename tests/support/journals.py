@@ -1,4 +1,4 @@
-"""Random journals with sub-calls, and what their bodies really did: what the tests of repair and of the file judge by."""
+"""Random journals with sub-calls, and what their bodies really did: the tests of repair and of the file use them."""
 
 from __future__ import annotations
 
