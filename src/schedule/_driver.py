@@ -241,7 +241,7 @@ class Driver:
                     continue
             except BaseException as error:  # noqa: ASYNC103, BLE001 - hooks and bodies raise nothing here, so this is a fault
                 self.broke(error)
-                continue
+                continue  # noqa: ASYNC104 - as said
             # Not a fault to go on from: a wait that raises has no loop to wait in, and trying again would never end.
             await self._wait_for(self._bell)
             self._bell = trio.Event()

@@ -4,6 +4,7 @@ from ._check_tool import ToolCheckError, ToolReport, check_tool
 from ._choices import Granularity, Schedule
 from ._drawn import DrawnSchedule, schedules
 from ._errors import (
+    BadScenarioError,
     Deadlock,
     FailingSchedule,
     MissingExtraError,
@@ -38,6 +39,7 @@ from ._trace import Recorded, TraceError, TraceSource, check_trace, trace_violat
 from ._trace_records import Violation
 
 __all__ = [
+    "BadScenarioError",
     "BatchResult",
     "BatchScenario",
     "Cancels",

@@ -14,12 +14,13 @@ __all__ = ["Granularity", "Schedule"]
 Granularity: TypeAlias = Literal["batch", "step"]
 
 _FORMAT = "q1"
+_LONGEST = 1_000_000
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ZERO_RUNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # A is two zeros, B three, ... Z twenty-seven
 _MARKS: dict[Granularity, str] = {"batch": "b", "step": "s"}
 _GRANULARITIES: dict[str, Granularity] = {mark: name for name, mark in _MARKS.items()}
-_TOKEN = re.compile(r"\{(?P<large>\d+)\}|(?P<zeros>[A-Z])|(?P<digit>[0-9a-z])")
-_TEXT = re.compile(rf"{_FORMAT}-(?P<trio>[^-\s]+)-(?P<mark>[bs])-(?P<choices>(?:\{{\d+\}}|[A-Za-z0-9])*)")
+_TOKEN = re.compile(r"\{(?P<large>\d{1,9})\}|(?P<zeros>[A-Z])|(?P<digit>[0-9a-z])")
+_TEXT = re.compile(rf"{_FORMAT}-(?P<trio>[^-\s]+)-(?P<mark>[bs])-(?P<choices>(?:\{{\d{{1,9}}\}}|[A-Za-z0-9])*)")
 
 
 def _nonnegative(_instance: object, _attribute: object, value: tuple[int, ...]) -> None:
@@ -66,11 +67,11 @@ class Schedule:
         Raises:
             ValueError: It is not one, or is of a format that this version does not know.
         """
-        found = _TEXT.fullmatch(text.strip())
+        found = _TEXT.fullmatch(text.strip()) if isinstance(text, str) and len(text) <= _LONGEST else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if found is None:
             msg = (
-                f"not a replay string: {text!r}. It looks like {_FORMAT}-0.35.0-b-B1A2; copy it whole from the report "
-                f"of the failing run"
+                f"not a replay string: {text!r:.200}. It looks like {_FORMAT}-0.35.0-b-B1A2; copy it whole from the "
+                f"report of the failing run"
             )
             raise ValueError(msg)
         return cls(tuple(_unpacked(found["choices"])), _GRANULARITIES[found["mark"]], found["trio"])

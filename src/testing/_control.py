@@ -8,8 +8,12 @@ before use.
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import gc
 import random
+import sys
+import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
@@ -27,6 +31,7 @@ __all__ = [
     "installed_order",
     "require_control",
     "schedule_control_problem",
+    "without_complaints",
 ]
 
 Task: TypeAlias = trio.lowlevel.Task
@@ -41,14 +46,18 @@ _CLOSINGS = 20
 
 
 class Order(random.Random):
-    """Stands in for trio's random generator."""
+    """Stands in for trio's random generator; in runs of other threads, it is one."""
 
     def __init__(self, arrange: Arrange, scheduler: Any) -> None:
         super().__init__()
+        self.thread = threading.get_ident()
         self._arrange = arrange
         self._scheduler = scheduler
 
     def shuffle(self, x: Any) -> None:
+        if threading.get_ident() != self.thread:
+            super().shuffle(x)
+            return
         now, later = self._arrange(list(x))
         # trio takes the batch from its end.
         x[:] = reversed(now)
@@ -78,7 +87,7 @@ def installed_order(arrange: Arrange) -> Generator[None]:
 def controlled_order(arrange: Arrange) -> Generator[None]:
     """Let ``arrange`` order the tasks of every ``trio.run`` inside the block.
 
-    It holds for the whole process: runs in other threads at the same time are ordered by it too.
+    It holds for this thread. In others, trio shuffles its tasks meanwhile.
 
     Raises:
         ScheduleControlError: See ``require_control``.
@@ -94,7 +103,8 @@ def require_control() -> None:
 
     Raises:
         ScheduleControlError: This trio has no scheduler that can be controlled, or no longer obeys.
-        RuntimeError: A run is going on in this thread; whatever explores schedules starts runs of its own.
+        RuntimeError: A run is going on in this thread (whatever explores schedules starts runs of its own), or another
+            thread explores.
     """
     if trio.lowlevel.in_trio_run():
         msg = (
@@ -102,28 +112,56 @@ def require_control() -> None:
             "and give it the async function to run"
         )
         raise RuntimeError(msg)
+    generator = getattr(_scheduler_module(), "_r", None)
+    if isinstance(generator, Order) and generator.thread != threading.get_ident():
+        msg = "another thread explores schedules at this moment; one process can do so in one thread only"
+        raise RuntimeError(msg)
     problem = schedule_control_problem()
     if problem is not None:
         raise ScheduleControlError(problem)
 
 
 def abandon(tasks: Sequence[Task]) -> None:
-    """Close the coroutines of a run that ended without them.
+    """Close the coroutines of the run that is going on and is about to crash.
+
+    While the run lasts, what they still await yields, so that closing them comes to an end even if they catch all that
+    is raised and wait again. One that goes on all the same is kept for ever: collecting it might never end.
 
     Args:
         tasks: Parents before children.
     """
-    for task in reversed(tasks):
-        for _ in range(_CLOSINGS):
-            # The run is over, so whatever they still call of trio's raises; each such call may be followed by another.
-            with suppress(Exception):
-                task.coro.close()
-            if getattr(task.coro, "cr_frame", None) is None:
-                break
-        for nursery in task.child_nurseries:
-            # A nursery that is collected with children left raises; there is no public way to empty it.
-            children: set[Task] = getattr(nursery, "_children", set())
-            children.clear()
+    context = _scheduler_module().GLOBAL_RUN_CONTEXT
+    with without_complaints():
+        for task in reversed(tasks):
+            nurseries = task.child_nurseries
+            context.task = task
+            for _ in range(_CLOSINGS):
+                with suppress(BaseException):
+                    task.coro.close()
+                if getattr(task.coro, "cr_frame", None) is None:
+                    break
+            else:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(task.coro))
+            for nursery in nurseries:
+                # A nursery that is collected with children left raises; there is no public way to empty it.
+                children: set[Task] = getattr(nursery, "_children", set())
+                children.clear()
+        context.__dict__.pop("task", None)
+
+
+@contextmanager
+def without_complaints() -> Generator[None]:
+    """What is collected in the block, or closed by it, does not complain: it was left by a run that was given up."""
+
+    def ignore(_complaint: Any) -> None: ...
+
+    before = sys.unraisablehook
+    sys.unraisablehook = ignore
+    try:
+        yield
+    finally:
+        gc.collect()
+        sys.unraisablehook = before
 
 
 def schedule_control_problem() -> str | None:

@@ -9,7 +9,7 @@ import attrs
 from ._errors import FailingSchedule
 from ._groups import leaves
 from ._replay import Tape
-from ._run import ClockKind, Limits, Run, Scenario, run_once
+from ._run import ClockKind, Limits, Run, Scenario, check_scenario, run_once
 from ._shrink import Choices, shrink
 from ._strategies import Exhaustive, Pct, RandomOrder, Strategy
 
@@ -50,7 +50,7 @@ def explore(
     """Run an async callable under many task orders, and raise what fails with the smallest schedule that shows it.
 
     Each run is a ``trio.run`` of its own, so ``scenario`` must build all it uses; call this from plain functions. It
-    fails when it raises an ``Exception``, when nothing can go on (``Deadlock``), or when it does not end
+    fails when it raises anything but Ctrl-C, when nothing can go on (``Deadlock``), or when it does not end
     (``TooManySteps``).
 
     Args:
@@ -71,6 +71,7 @@ def explore(
         FailingSchedule: A schedule under which the scenario fails. Its cause is what the scenario raised.
         ScheduleControlError: This trio's order of tasks cannot be chosen.
         ValueError: An argument makes no sense.
+        BadScenarioError: The scenario is not an async function without arguments.
 
     Source: ours; docs/testing.md.
     """
@@ -97,7 +98,9 @@ def find_failure(
     Raises:
         ScheduleControlError: This trio's order of tasks cannot be chosen.
         ValueError: An argument makes no sense.
+        BadScenarioError: The scenario is not an async function without arguments.
     """
+    check_scenario(scenario)
     if runs < 1:
         msg = f"runs must be at least 1, got {runs!r}"
         raise ValueError(msg)
@@ -105,8 +108,7 @@ def find_failure(
     chosen = _strategy(strategy, seed)
     seen: set[Choices] = set()
     count = 0
-    pickers = chosen.pickers()
-    for picker in pickers:
+    for picker in chosen.pickers():
         if count == runs:
             return Exploration(count, len(seen), complete=False, failure=None)
         count += 1
@@ -125,7 +127,7 @@ def _strategy(strategy: StrategyName | Strategy, seed: int) -> Strategy:
             return Pct(seed=seed)
         case "exhaustive":
             return Exhaustive()
-        case _ if isinstance(strategy, str):  # the types say that there is none
+        case _ if not hasattr(strategy, "pickers") or not hasattr(strategy, "granularity"):
             msg = f"strategy must be 'random', 'pct', 'exhaustive' or a Strategy, got {strategy!r}"
             raise ValueError(msg)
         case _:

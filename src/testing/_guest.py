@@ -11,7 +11,7 @@ import trio
 import trio.testing
 from outcome import Outcome, Value
 
-from ._control import controlled_order, installed_order
+from ._control import controlled_order, installed_order, without_complaints
 from ._run import stopped_by
 from ._strategies import Picker, fixed
 from ._turns import Turns
@@ -36,15 +36,20 @@ class SteppedRun:
 
     Attributes:
         nursery: For tasks that outlive one call.
+
+    Args:
+        max_steps: Most steps of one call.
+        patience: Real seconds that it may stand still.
     """
 
     nursery: trio.Nursery
 
-    def __init__(self, *, max_steps: int = 100_000, patience: float = 5.0) -> None:
+    def __init__(self, *, max_steps: int, patience: float = 5.0) -> None:
         self._ticks: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._jobs: list[_Job] = []
         self._ready = trio.Event()
         self._ended: list[Outcome[None]] = []
+        self._max_steps = max_steps
         self._turns = Turns(fixed(()), "batch", max_steps=max_steps, patience=patience)
         with controlled_order(self._turns):
             trio.lowlevel.start_guest_run(
@@ -71,6 +76,7 @@ class SteppedRun:
             raise RuntimeError(msg)
         job = _Job(function)
         self._turns.picker = picker
+        self._turns.allow(self._max_steps)
         self._jobs.append(job)
         self._ready.set()
         self._pump(lambda: job.done)
@@ -98,12 +104,14 @@ class SteppedRun:
                 self._ticks.get()()
 
     def _raise_end(self) -> None:
+        self._turns.close()
         if self._turns.stopped is None:
             self._ended[0].unwrap()
             return
         # What was given up is only collected, and so does not complain later, when nothing refers to it.
-        self._ended[0] = Value(None)
-        del self.nursery
+        with without_complaints():
+            self._ended[0] = Value(None)
+            del self.nursery
         raise stopped_by(self._turns)
 
     async def _main(self) -> None:

@@ -143,6 +143,9 @@ def fail_everywhere(  # noqa: PLR0913 - as above
 
     def aimed(plain: Attempt) -> Iterator[Attempt]:
         calls = 0 if plain.failing is None else plain.failing.calls
+        if not calls:
+            msg = "no call was marked, so none can fail: give the scenario a parameter, and wrap with its probe.wrap()"
+            raise ValueError(msg)
         for k in range(1, calls + 1, stride):
             yield failed(k)
 

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Generator, Iterable
@@ -21,14 +22,17 @@ import trio
 
 from ._held import HeldLocks
 from ._origins import Origins, recorded_origins, shown
-from ._system import child_processes, descriptors, file_locks
+from ._system import child_processes, descriptors, file_locks, files_of_descriptors
 from ._where import all_tasks, busy_threads, frames_of_threads, outwards, place_of_task, users_line_of
 
 __all__ = ["Leftover", "LeftoverError", "LeftoverKind", "Leftovers", "Watch", "watch_leftovers"]
 
 LeftoverKind: TypeAlias = Literal["task", "thread", "process", "descriptor", "file", "lock"]
 
-_LOOKS_TEMPORARY = re.compile(r"tmp|(?<![a-z])temp(?![a-z])|\.part(ial)?$|~$|\.swp$", re.IGNORECASE)
+_LOOKS_TEMPORARY = re.compile(
+    r"\.te?mp$|\.te?mp[-._][^.]*$|^te?mp[a-z0-9_]{8}(\.\w+)?$|\.part(ial)?$|\.new$|~$|\.swp$", re.IGNORECASE
+)
+_START = 0.002
 
 
 @attrs.frozen
@@ -120,7 +124,8 @@ class _Snapshot:
     tasks: frozenset[trio.lowlevel.Task]
     threads: frozenset[int]
     processes: frozenset[tuple[int, str]]
-    descriptors: frozenset[tuple[int, str]]
+    descriptors: frozenset[tuple[int, tuple[int, int]]]
+    locks: frozenset[str]
 
     @classmethod
     def take(cls) -> Self:
@@ -128,7 +133,8 @@ class _Snapshot:
             frozenset(_tasks()),
             frozenset(busy_threads()),
             frozenset(child_processes()),
-            frozenset(descriptors().items()),
+            frozenset(files_of_descriptors().items()),
+            frozenset(file_locks()),
         )
 
 
@@ -185,6 +191,8 @@ class Watch:
 
     def _threads(self) -> list[Leftover]:
         give_up = time.monotonic() + self._grace
+        if threading.active_count() > 1:
+            time.sleep(_START)  # one that was given a job right now may not be at work on it yet
         while (left := busy_threads(self._before.threads)) and time.monotonic() < give_up:
             time.sleep(0.001)
         frames = frames_of_threads()
@@ -194,14 +202,19 @@ class Watch:
         ]
 
     def _processes(self) -> list[Leftover]:
-        left = sorted(set(child_processes()) - self._before.processes)
-        return [Leftover("process", what, self._origins.of_process(pid)) for pid, what in left]
+        return [
+            Leftover("process", what, self._origins.of_process(process[0]))
+            for process, what in child_processes().items()
+            if process not in self._before.processes
+        ]
 
     def _descriptors(self) -> list[Leftover]:
-        left = sorted(set(descriptors().items()) - self._before.descriptors)
+        left = sorted(set(files_of_descriptors().items()) - self._before.descriptors)
+        targets = descriptors() if left else {}
         return [
-            Leftover("descriptor", f"{number}, {target}", self._origins.of_descriptor(number, target))
-            for number, target in left
+            Leftover("descriptor", f"{number}, {targets[number]}", self._origins.of_descriptor(number, targets[number]))
+            for number, _ in left
+            if number in targets
         ]
 
     def _files(self) -> list[Leftover]:
@@ -223,7 +236,8 @@ class Watch:
     def _file_locks(self) -> list[Leftover]:
         touched = self._origins.locked
         held = file_locks() if touched else {}
-        return [Leftover("lock", held[inode], self._origins.of_lock(inode)) for inode in touched if inode in held]
+        new = held.keys() - self._before.locks
+        return [Leftover("lock", held[inode], self._origins.of_lock(inode)) for inode in touched if inode in new]
 
 
 def _tasks() -> list[trio.lowlevel.Task]:

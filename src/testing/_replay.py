@@ -8,7 +8,7 @@ import trio
 
 from ._choices import Schedule
 from ._errors import ReplayWarning
-from ._run import ClockKind, Limits, Scenario, run_once
+from ._run import ClockKind, Limits, Scenario, check_scenario, run_once
 from ._strategies import Point
 
 __all__ = ["Tape", "other_trio", "replay"]
@@ -42,7 +42,8 @@ def replay(
     Warns:
         ReplayWarning: The string was made under another version of trio, whose tasks may take other steps.
     """
-    wanted = Schedule.parse(schedule) if isinstance(schedule, str) else schedule
+    check_scenario(scenario)
+    wanted = schedule if isinstance(schedule, Schedule) else Schedule.parse(schedule)
     misfit = other_trio(wanted)
     if misfit is not None:
         warnings.warn(misfit, stacklevel=2)

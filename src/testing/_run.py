@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import sys
-import threading
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import Any, Literal, TypeAlias
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, TypeAlias
 
 import attrs
 import trio
 import trio.testing
 
 from ._choices import Granularity, Schedule
-from ._control import abandon, installed_order, require_control
-from ._errors import Deadlock, TooManySteps
+from ._control import installed_order, require_control, without_complaints
+from ._errors import BadScenarioError, Deadlock, TooManySteps
+from ._groups import leaves
 from ._strategies import Picker
 from ._turns import Turns
-from ._where import KIT_THREAD
 
-__all__ = ["ClockKind", "Limits", "Run", "Scenario", "run_once", "stopped_by"]
+__all__ = ["ClockKind", "Limits", "Run", "Scenario", "check_scenario", "is_finding", "run_once", "stopped_by"]
 
 Scenario: TypeAlias = Callable[[], Awaitable[object]]
 ClockKind: TypeAlias = Literal["virtual", "real"]
@@ -72,78 +69,88 @@ def run_once(
     Raises:
         RuntimeError: Called inside a run.
         ScheduleControlError: This trio's order of tasks cannot be chosen.
-        KeyboardInterrupt: And any other exception that no scenario means: they end an exploration.
+        KeyboardInterrupt: And whatever else ``is_finding`` does not take for one.
     """
     require_control()
     turns = Turns(picker, granularity, max_steps=limits.max_steps, patience=limits.patience)
-    turns.ticks = int(limits.clock == "real")
     error: BaseException | None = None
     value: object = None
     clock = trio.testing.MockClock(autojump_threshold=0) if limits.clock == "virtual" else None
     try:
         with installed_order(turns):
-            value = trio.run(_main, scenario, limits.clock, clock=clock, instruments=instruments)
-    except trio.TrioInternalError:
-        if turns.stopped is None:
-            raise
-    except Exception as raised:  # noqa: BLE001 - whatever the scenario raises is what is looked for
-        error = raised
-    if turns.stopped is not None:  # not in the clause above: its traceback would keep the tasks
+            value = trio.run(_main, scenario, clock=clock, instruments=instruments)
+    except BaseException as raised:  # noqa: ASYNC103, BLE001 - sorted below; no checkpoint is near
+        error = raised  # noqa: ASYNC104 - the run is over
+    finally:
+        turns.close()
+    if turns.stopped is not None:
+        with without_complaints():
+            error = None  # its traceback keeps the tasks of a run that was given up
         error = stopped_by(turns)
+    if error is not None and not is_finding(error):
+        raise next((leaf for leaf in leaves(error) if isinstance(leaf, KeyboardInterrupt)), error)
     schedule = Schedule(tuple(turns.choices), granularity, trio.__version__)
     return Run(error, value, schedule, turns.deviations(), turns.steps)
 
 
-async def _main(scenario: Scenario, clock: ClockKind) -> object:
-    if clock == "virtual":
-        return await scenario()
-    with _ticking():
-        return await scenario()
+async def _main(scenario: Scenario) -> object:
+    awaitable: object = scenario()
+    if not inspect.isawaitable(awaitable):
+        msg = f"a scenario is an async function without arguments; {scenario!r} returned {awaitable!r:.80}"
+        raise BadScenarioError(msg)
+    return await awaitable
 
 
-@contextlib.contextmanager
-def _ticking() -> Generator[None]:
-    """Wake the loop now and then, so that a run that stands still under trio's own clock is noticed."""
-    over = threading.Event()
-    token = trio.lowlevel.current_trio_token()
+def check_scenario(scenario: object) -> None:
+    """Refuse what cannot be run again and again.
 
-    def tick() -> None:
-        while not over.wait(0.25):
-            with contextlib.suppress(trio.RunFinishedError):
-                token.run_sync_soon(lambda: None, idempotent=True)
-
-    threading.Thread(target=tick, name=f"{KIT_THREAD} ticks", daemon=True).start()
+    Raises:
+        BadScenarioError: It is not a function, or needs arguments.
+    """
+    if inspect.iscoroutine(scenario):
+        scenario.close()
+        msg = "give the async function itself, not what it returned: a coroutine runs only once"
+        raise BadScenarioError(msg)
+    if not callable(scenario):
+        msg = f"a scenario is an async function without arguments, got {scenario!r}"
+        raise BadScenarioError(msg)
     try:
-        yield
-    finally:
-        over.set()
+        inspect.signature(scenario).bind()
+    except TypeError as error:
+        msg = f"a scenario takes no arguments, but {scenario!r} does: {error}. Give them with functools.partial"
+        raise BadScenarioError(msg) from None
+    except ValueError:  # a callable whose parameters Python cannot tell
+        return
+
+
+def is_finding(error: BaseException) -> bool:
+    """Whether what a run raised says something of the scenario.
+
+    Ctrl-C does not, nor what Hypothesis and pytest raise to steer a test; ``pytest.fail`` does.
+    """
+    return all(_speaks_of_the_scenario(leaf) for leaf in leaves(error))
+
+
+def _speaks_of_the_scenario(error: BaseException) -> bool:
+    if isinstance(error, KeyboardInterrupt | BadScenarioError):
+        return False
+    if isinstance(error, Exception) and not isinstance(error, trio.TrioInternalError):
+        return True
+    if isinstance(error, trio.TrioInternalError):
+        return False
+    packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    return not packages & {"hypothesis", "_pytest"} or type(error).__name__ == "Failed"
 
 
 def stopped_by(turns: Turns) -> Exception:
-    """What a run was given up for, after clearing away what it left; call this when ``turns.stopped`` is set.
+    """What a run was given up for; call this when ``turns.stopped`` is set, and let go of what the run raised before.
 
     Raises:
         BaseException: It was not a finding but what the picker raised: Hypothesis ends an example in this way.
     """
     assert turns.stopped is not None
-    error = turns.stopped.with_traceback(None)
-    error.__context__ = None
-    _discard(turns)
+    turns.close()
+    error = turns.stopped
     if isinstance(error, Deadlock | TooManySteps):
         return error
     raise error
-
-
-def _discard(turns: Turns) -> None:
-    """Close what a run that was given up left behind, so that it does not complain when it is collected."""
-
-    def ignore(_complaint: Any) -> None: ...
-
-    before = sys.unraisablehook
-    sys.unraisablehook = ignore
-    try:
-        abandon(turns.left)
-        turns.forget()
-        gc.collect()
-    finally:
-        sys.unraisablehook = before

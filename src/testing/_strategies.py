@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -21,12 +21,13 @@ class Point:
 
     Attributes:
         step: How many steps tasks have taken in this run, from 0.
-        options: The tasks that could run next, as numbers in the order of their first appearance; 1 or more.
+        options: The tasks that could run next, as numbers in the order of their first appearance; 1 or more. It
+            changes once the picker has answered: copy what you keep.
         current: The task that ran last, or ``None`` before the first.
     """
 
     step: int
-    options: tuple[int, ...]
+    options: Sequence[int]
     current: int | None
 
 
@@ -176,7 +177,8 @@ class _ExhaustiveRun:
         self._prefix = prefix
         self._granularity = granularity
         self._taken: list[int] = []
-        self._points: list[Point] = []
+        self._counts: list[int] = []
+        self._free: list[bool] = []
 
     def __call__(self, point: Point) -> int:
         if len(point.options) == 1:
@@ -185,22 +187,22 @@ class _ExhaustiveRun:
         choice = self._prefix[place] if place < len(self._prefix) else 0
         # A scenario that does not offer this choice again is not deterministic; the run itself is still a valid one.
         choice = min(choice, len(point.options) - 1)
-        self._points.append(point)
+        self._counts.append(len(point.options))
+        self._free.append(self._granularity == "step" and point.options[0] != point.current)
         self._taken.append(choice)
         return choice
 
     def following(self, bound: int | None) -> list[int] | None:
         """The prefix of the next path in depth-first order within the bound; ``None`` after the last."""
-        costs = [self._cost(point, choice) for point, choice in zip(self._points, self._taken, strict=True)]
+        costs = [self._cost(place, choice) for place, choice in enumerate(self._taken)]
         for place in range(len(self._taken) - 1, -1, -1):
             choice = self._taken[place] + 1
-            if choice == len(self._points[place].options):
+            if choice == self._counts[place]:
                 continue
-            spent = sum(costs[:place]) + self._cost(self._points[place], choice)
+            spent = sum(costs[:place]) + self._cost(place, choice)
             if bound is None or spent <= bound:
                 return [*self._taken[:place], choice]
         return None
 
-    def _cost(self, point: Point, choice: int) -> int:
-        free = not choice or (self._granularity == "step" and point.options[0] != point.current)
-        return 0 if free else 1
+    def _cost(self, place: int, choice: int) -> int:
+        return 0 if not choice or self._free[place] else 1

@@ -7,10 +7,20 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["child_processes", "descriptors", "file_locks", "inode_of"]
+__all__ = ["child_processes", "descriptors", "file_locks", "files_of_descriptors", "inode_of"]
 
 _PROC = Path("/proc/self")
 _DESCRIPTORS = next((folder for folder in ("/proc/self/fd", "/dev/fd") if Path(folder).is_dir()), None)
+
+
+def files_of_descriptors() -> dict[int, tuple[int, int]]:
+    """The device and inode of each open descriptor: what stays when the file gets another name."""
+    found: dict[int, tuple[int, int]] = {}
+    for number in descriptors():
+        with contextlib.suppress(OSError):
+            status = os.fstat(number)
+            found[number] = status.st_dev, status.st_ino
+    return found
 
 
 def descriptors() -> dict[int, str]:
@@ -33,12 +43,12 @@ def _target(number: int) -> str:
     return f"{stat.filemode(status.st_mode)[0]} device {status.st_dev} inode {status.st_ino}"
 
 
-def child_processes() -> list[tuple[int, str]]:
-    """Children, ended ones that were not waited for included: number and description. Linux only; else empty."""
+def child_processes() -> dict[tuple[int, str], str]:
+    """Children, ended ones that were not waited for included: by number and start, in words. Linux only; else empty."""
     if not _PROC.is_dir():
-        return []
-    found = [(pid, what) for pid in _child_numbers() if (what := _description(pid)) is not None]
-    return sorted(found)
+        return {}
+    found = {pid: _description(pid) for pid in sorted(_child_numbers())}
+    return {(pid, seen[0]): seen[1] for pid, seen in found.items() if seen is not None}
 
 
 def _child_numbers() -> list[int]:
@@ -51,8 +61,8 @@ def _child_numbers() -> list[int]:
     return numbers
 
 
-def _description(pid: int) -> str | None:
-    """The command of a process and when it began, which together with its number is unique."""
+def _description(pid: int) -> tuple[str, str] | None:
+    """When a process began, which together with its number is unique, and what it is."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -61,9 +71,9 @@ def _description(pid: int) -> str | None:
     name = status[status.index("(") + 1 : status.rindex(")")]
     fields = status[status.rindex(")") + 2 :].split()
     if fields[0] == "Z":
-        return f"{pid} {name} (ended, not waited for; began at {fields[19]})"
+        return fields[19], f"{pid} {name} (ended, not waited for)"
     words = command.replace(b"\0", b" ").decode(errors="replace").strip()
-    return f"{pid} {words[:80] or name} (began at {fields[19]})"
+    return fields[19], f"{pid} {words[:80] or name}"
 
 
 def inode_of(number: int) -> str:

@@ -91,6 +91,9 @@ def whole_outcome(outcome: Outcome) -> object:
     return "failure", outcome.error, outcome.content, outcome.contexts
 
 
+_REPETITIONS = 8
+
+
 class ToolJudge:
     """Judges cases.
 
@@ -226,10 +229,12 @@ class ToolJudge:
                 return
 
     def _dishonest(self, plain: Seen, how: str, pair: tuple[JsonValue, JsonValue]) -> Iterator[ToolFinding]:
-        again = self._probe.run(*pair, max_parallel=1)
-        if self._results(again) != self._results(plain) or again.after != plain.after:
-            self.counts.unclear += 1
-            return
+        # A tool whose results are random says nothing of its claims; a few runs show that it is.
+        for _ in range(_REPETITIONS):
+            again = self._probe.run(*pair, max_parallel=1)
+            if self._results(again) != self._results(plain) or again.after != plain.after:
+                self.counts.unclear += 1
+                return
         one, other = (_claims_text(classify(self._definition, each)) for each in pair)
         yield _finding("claims", f"these two say that they do not conflict ({one}; {other}), but {how}", *pair)
 

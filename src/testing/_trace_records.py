@@ -130,8 +130,8 @@ class BatchTrace:
 
     @property
     def complete(self) -> bool:
-        """Whether it came to its end, and not to a fault: then everything must have been recorded."""
-        return self.end is not None and self.end.status != "fault"
+        """Whether it came to its end, and not by a fault or a repair: then everything must have been recorded."""
+        return self.end is not None and self.end.status not in {"fault", "repaired"}
 
     def add(self, event: Event) -> None:
         """Take in the next event."""
@@ -142,7 +142,8 @@ class BatchTrace:
         elif isinstance(event, BatchEnd):
             if self.end is None:
                 self.end, self.end_at = event, at
-        else:
+        elif not (isinstance(event, ToolResult) and event.error is not None and event.error.name == "CrashError"):
+            # What a repair wrote after a crash says what is not known; it is no record of what the lane did.
             self._add_to_call(event, at)
 
     def _add_to_call(self, event: ToolEvent, at: int) -> None:

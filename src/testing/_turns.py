@@ -1,110 +1,140 @@
-"""One controlled run's order of tasks: asks a picker, keeps what it chose, and notices when nothing can go on."""
+"""One controlled run's order of tasks: asks a picker, keeps what it chose, and ends a run that stands still."""
 
 from __future__ import annotations
-
-import time
-from collections.abc import Iterable
 
 import attrs
 import trio
 
 from ._choices import Granularity
+from ._control import abandon
 from ._errors import Deadlock, TooManySteps
+from ._standstill import Standstill, is_trios, living_tasks, waiting_lines
 from ._strategies import Picker, Point
-from ._where import all_tasks, busy_threads, place_of_task, waits_for_thread
 
 __all__ = ["Turns"]
 
 Task = trio.lowlevel.Task
 
-_TRIOS_OWN = ("<init>", "<TrioToken.run_sync_soon task>")
 _SPIN_LIMIT = 1_000
-_IDLE_TURNS = 3
-_NAP = 0.0005
-"""Real seconds that a run which waits for a thread gives to it."""
+_LAST_STEPS = 2_000
+"""Steps that the tasks of a run which is given up get to end by themselves, cancelled."""
+_LAST_PATIENCE = 1.0
+_SHOWN = 3
 
 
 @attrs.frozen
 class _Deviation:
+    """A choice that was not the plain one: who went before whom, and how many more."""
+
     turn: int
     chosen: str
     passed: tuple[str, ...]
+    more: int
+
+    def __str__(self) -> str:
+        others = f" and {self.more} more" if self.more else ""
+        return f"turn {self.turn}: {self.chosen} before {', '.join(self.passed)}{others}"
 
 
 class Turns:
     """What orders the tasks of one run. Given to ``controlled_order``.
 
+    A run that stands still, takes too many steps, or whose picker raises, is ended: its tasks are cancelled and get
+    some more steps to clean up; what then is left is closed, and the run crashes with a ``trio.TrioInternalError``.
+
     Attributes:
         choices: What was chosen at each moment with more than one option.
-        ticks: How many calls that only wake the loop may be in its queue: 1 if a thread makes such, else 0.
         granularity: What a choice decides; see ``Schedule``.
         picker: Whom to ask; may be replaced between two batches.
+        max_steps: The run is given up after so many steps.
         steps: Steps that tasks of the scenario have taken.
         stopped: What ended the run from here: ``Deadlock``, ``TooManySteps``, or what the picker raised.
-        left: All tasks, trio's own too, that were there when the run was given up, parents first; else empty.
     """
 
     def __init__(self, picker: Picker, granularity: Granularity, *, max_steps: int, patience: float) -> None:
         self.choices: list[int] = []
-        self.ticks = 0
         self.steps = 0
         self.stopped: BaseException | None = None
-        self.left: tuple[Task, ...] = ()
         self.picker = picker
         self.granularity: Granularity = granularity
-        self._max_steps = max_steps
-        self._patience = patience
+        self.max_steps = max_steps
+        self._counted_from = 0
+        self._standstill = Standstill(patience)
         self._numbers: dict[Task, int] = {}
         self._current: Task | None = None
         self._in_a_row = 0
-        self._idle = 0
-        self._idle_since = 0.0
         self._deviations: list[_Deviation] = []
-        self._threads_before = frozenset(busy_threads())
+        self._last_steps = _LAST_STEPS
 
     def __call__(self, tasks: list[Task]) -> tuple[list[Task], list[Task]]:
         """Order one batch; see ``Arrange``."""
-        try:
-            return self._arrange(tasks)
-        except BaseException as error:
-            # Hypothesis ends an example by raising from a draw, for one.
-            self.left = _tasks()
-            self.stopped = error
-            raise
+        if self.stopped is None:
+            try:
+                return self._arrange(tasks)
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - no task runs here; Hypothesis ends an example by raising from a draw
+                self.stopped = error
+                _cancel_everything()
+                self._standstill.moved()
+        return self._wind_up(tasks)
+
+    def deviations(self) -> tuple[str, ...]:
+        """A line for each choice other than the first option."""
+        return tuple(map(str, self._deviations))
+
+    def allow(self, steps: int) -> None:
+        """Count anew: from here on the scenario may take so many steps."""
+        self._counted_from, self.max_steps = self.steps, steps
+
+    def close(self) -> None:
+        """The run is over: let go of every task."""
+        self._standstill.leave()
+        self._numbers.clear()
+        self._current = None
+        if self.stopped is not None:
+            self.stopped.__traceback__ = self.stopped.__context__ = None
 
     def _arrange(self, tasks: list[Task]) -> tuple[list[Task], list[Task]]:
-        own = [task for task in tasks if not _is_trios(task)]
-        trios = [task for task in tasks if _is_trios(task)]
+        self._standstill.attend()
+        own = [task for task in tasks if not is_trios(task)]
+        trios = [task for task in tasks if is_trios(task)]
+        if not own:
+            if self._numbers:
+                self._standstill.idle()
+            return trios, []
+        self._standstill.moved()
         for task in own:
             self._numbers.setdefault(task, len(self._numbers))
-        if not own:
-            self._idle_turn()
-            return trios, []
-        self._idle = 0
-        if self.steps >= self._max_steps:
-            raise TooManySteps(self._max_steps, _lines(_tasks()))
+        if self.steps - self._counted_from >= self.max_steps:
+            raise TooManySteps(self.max_steps, waiting_lines(living_tasks()))
         if self.granularity == "batch":
             return trios + self._whole_batch(own), []
         chosen = self._one_step(own)
         return [*trios, chosen], [task for task in own if task is not chosen]
 
-    def deviations(self) -> tuple[str, ...]:
-        """A line for each choice other than the first option."""
-        return tuple(
-            f"turn {found.turn}: {found.chosen} before {', '.join(found.passed)}" for found in self._deviations
-        )
-
-    def forget(self) -> None:
-        """Let go of every task."""
-        self.left = ()
-        self._numbers.clear()
-        self._current = None
+    def _wind_up(self, tasks: list[Task]) -> tuple[list[Task], list[Task]]:
+        """Let cancelled tasks end in the plain order; when they do not, close them and crash the run."""
+        try:
+            if all(map(is_trios, tasks)):
+                self._standstill.idle(patience=_LAST_PATIENCE)
+            else:
+                self._standstill.moved()
+                self._last_steps -= len(tasks)
+        except Deadlock:
+            self._last_steps = 0
+        if self._last_steps > 0:
+            return tasks, []
+        abandon(living_tasks())
+        assert self.stopped is not None
+        raise self.stopped
 
     def _whole_batch(self, tasks: list[Task]) -> list[Task]:
         waiting = list(tasks)
+        numbers = [self._numbers[task] for task in waiting]
         order: list[Task] = []
         while waiting:
-            order.append(waiting.pop(self._pick(waiting)))
+            choice = self._pick(waiting, numbers)
+            order.append(waiting.pop(choice))
+            del numbers[choice]
         return order
 
     def _one_step(self, tasks: list[Task]) -> Task:
@@ -114,22 +144,21 @@ class Turns:
             # One that runs alone for so long waits in a loop for another: let the others go on, as trio would.
             if not options or self._in_a_row < _SPIN_LIMIT:
                 options.insert(0, self._current)
-        return options[self._pick(options)]
+        return options[self._pick(options, [self._numbers[task] for task in options])]
 
-    def _pick(self, options: list[Task]) -> int:
+    def _pick(self, options: list[Task], numbers: list[int]) -> int:
         current = None if self._current is None else self._numbers[self._current]
-        choice = self.picker(Point(self.steps, tuple(self._numbers[task] for task in options), current))
-        if not 0 <= choice < len(options):
-            msg = f"the strategy picked option {choice} of {len(options)}"
-            raise IndexError(msg)
+        choice = self.picker(Point(self.steps, numbers, current))
+        if isinstance(choice, bool) or not isinstance(choice, int) or not 0 <= choice < len(options):  # pyright: ignore[reportUnnecessaryIsInstance]
+            msg = f"the strategy picked {choice!r} of {len(options)} options; a picker gives a place from 0"
+            raise ValueError(msg)
         if len(options) > 1:
             self.choices.append(choice)
         chosen = options[choice]
         if choice:
             passed = options[:choice] if self.granularity == "batch" else options[:1]
-            self._deviations.append(
-                _Deviation(self.steps, self._label(chosen), tuple(self._label(task) for task in passed))
-            )
+            shown = tuple(self._label(task) for task in passed[:_SHOWN])
+            self._deviations.append(_Deviation(self.steps, self._label(chosen), shown, len(passed) - len(shown)))
         self._in_a_row = self._in_a_row + 1 if chosen is self._current else 1
         self._current = chosen
         self.steps += 1
@@ -138,52 +167,10 @@ class Turns:
     def _label(self, task: Task) -> str:
         return f"{task.name.rsplit('.', 1)[-1]}#{self._numbers[task]}"
 
-    def _idle_turn(self) -> None:
-        """Nothing of the scenario can run: give up when nothing can ever wake it."""
-        now = time.monotonic()
-        self._idle += 1
-        if self._idle == 1:
-            self._idle_since = now
-        if self._idle < _IDLE_TURNS or not self._numbers:
-            return
-        statistics = trio.lowlevel.current_statistics()
-        if statistics.run_sync_soon_queue_size > self.ticks or statistics.seconds_to_next_deadline != float("inf"):
-            return
-        tasks = _tasks()
-        if (
-            _waits_for_descriptors(statistics.io_statistics)
-            or busy_threads(self._threads_before)
-            or any(map(waits_for_thread, tasks))
-        ):
-            if now - self._idle_since < self._patience:
-                time.sleep(_NAP)  # noqa: ASYNC251 - nothing of the run can go on, and a thread needs the interpreter
-                return
-            because = f"nothing happened for {self._patience:g} s, though a thread or descriptor may yet wake a task"
-        else:
-            because = "every task waits, and nothing is left that could wake one"
-        if not all(map(_is_trios, tasks)):  # else the scenario is over, and trio is about to be
-            raise Deadlock(_lines(tasks), because)
 
-
-def _tasks() -> tuple[Task, ...]:
+def _cancel_everything() -> None:
+    """Cancel the main task of the run, and with it all that it started; trio then cancels system tasks itself."""
     root = trio.lowlevel.current_root_task()
-    return () if root is None else tuple(all_tasks(root))
-
-
-def _is_trios(task: Task) -> bool:
-    return task.name in _TRIOS_OWN
-
-
-def _lines(tasks: Iterable[Task]) -> tuple[str, ...]:
-    """Where each stands, without those that only wait for their children."""
-    return tuple(
-        f"{task.name} at {place_of_task(task)}"
-        for task in tasks
-        if not _is_trios(task) and not any(nursery.child_tasks for nursery in task.child_nurseries)
-    )
-
-
-def _waits_for_descriptors(statistics: object) -> bool:
-    # trio itself always waits for one descriptor to be readable: that which wakes it from other threads.
-    reading = getattr(statistics, "tasks_waiting_read", 1)
-    return reading > 1 or getattr(statistics, "tasks_waiting_write", 0) > 0
+    # Trio's first task holds three nurseries, one in the other: of its own task, of system tasks, of the main task.
+    if root is not None and len(root.child_nurseries) == 3:  # noqa: PLR2004 - as said
+        root.child_nurseries[-1].cancel_scope.cancel()

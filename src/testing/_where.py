@@ -34,7 +34,11 @@ _TRIO = str(Path(trio.__file__).parent)
 _NOBODYS = (_HERE, _TRIO, str(Path(outcome.__file__).parent), "<frozen ")
 _STDLIB = sysconfig.get_path("stdlib")
 _INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))  # may lie inside the standard library's
-_THREADS = str(Path(trio.__file__).parent / "_threads.py")
+_OUTSIDE = tuple(
+    str(Path(trio.__file__).parent / name)
+    for name in ("_threads.py", "_signals.py", "_core/_io_", "_core/_windows", "_subprocess_platform")
+)
+_IDLE_EXECUTOR = str(Path("concurrent") / "futures" / "thread.py")
 _IDLE_WORKER = str(Path("trio") / "_core" / "_thread_cache.py")
 
 
@@ -47,15 +51,15 @@ def line_of(filename: str, line: int, function: str) -> str:
 
 
 def place_of(frames: Iterator[tuple[FrameType, int]]) -> str | None:
-    """The first of the frames that is neither trio's nor the kit's own, or the very first if all are."""
-    first: str | None = None
+    """The first of the frames that is neither trio's nor the kit's own, or the last if all are."""
+    last: str | None = None
     for frame, line in frames:
         code = frame.f_code
         place = line_of(code.co_filename, line, code.co_qualname)
         if not code.co_filename.startswith((_HERE, _TRIO)):
             return place
-        first = first or place
-    return first
+        last = place
+    return last
 
 
 def place_of_task(task: trio.lowlevel.Task) -> str:
@@ -78,9 +82,14 @@ def all_tasks(root: trio.lowlevel.Task) -> Iterator[trio.lowlevel.Task]:
             pending.extend(nursery.child_tasks)
 
 
-def waits_for_thread(task: trio.lowlevel.Task) -> bool:
-    """Whether a task waits for a function in a worker thread: the thread may not be at work on it yet."""
-    return any(frame.f_code.co_filename == _THREADS for frame, _ in task.iter_await_frames())
+def waits_for_outside(task: trio.lowlevel.Task) -> bool:
+    """Whether a task waits for a worker thread, a descriptor, a process or a signal."""
+    return any(frame.f_code.co_filename.startswith(_OUTSIDE) for frame, _ in task.iter_await_frames())
+
+
+def waits_for_children(task: trio.lowlevel.Task) -> bool:
+    """Whether a task stands at the end of a nursery."""
+    return any(frame.f_code.co_name == "_nested_child_finished" for frame, _ in task.iter_await_frames())
 
 
 def busy_threads(ignored: frozenset[int] = frozenset()) -> dict[int, str]:
@@ -95,7 +104,7 @@ def busy_threads(ignored: frozenset[int] = frozenset()) -> dict[int, str]:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found: dict[int, str] = {}
     for ident, frame in frames_of_threads().items():
-        if ident == me or ident in ignored or frame.f_code.co_filename.endswith(_IDLE_WORKER):
+        if ident == me or ident in ignored or _waits_for_a_job(frame):
             continue
         name = names.get(ident, str(ident))
         if not name.startswith(KIT_THREAD):
@@ -113,6 +122,14 @@ def users_line_of(frames: Iterator[tuple[FrameType, int]]) -> tuple[CodeType, in
         if not file.startswith(_NOBODYS) and (not file.startswith(_STDLIB) or file.startswith(_INSTALLED)):
             return frame.f_code, line
     return None
+
+
+def _waits_for_a_job(frame: FrameType) -> bool:
+    """Whether a thread is an idle worker of trio's, or of an executor's of the standard library."""
+    code = frame.f_code
+    return code.co_filename.endswith(_IDLE_WORKER) or (
+        code.co_name == "_worker" and code.co_filename.endswith(_IDLE_EXECUTOR)
+    )
 
 
 def outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:

@@ -7,10 +7,12 @@ there and the test is one of its own, else here, on a virtual clock.
 
 from __future__ import annotations
 
+import argparse
 import functools
 import inspect
 import itertools
-from collections.abc import Generator
+import re
+from collections.abc import Callable, Generator
 from typing import Any
 
 import attrs
@@ -18,7 +20,7 @@ import trio
 import trio.testing
 
 from ._choices import Granularity, Schedule
-from ._control import controlled_order
+from ._control import controlled_order, without_complaints
 from ._errors import MissingExtraError
 from ._leftovers import watch_leftovers
 from ._replay import Tape, other_trio
@@ -45,12 +47,12 @@ class _Order:
     """How one test is to be ordered.
 
     Attributes:
-        picker: Makes its choices.
+        make: Makes what makes its choices; anew for each test, for parametrized ones share this.
         granularity: See ``Schedule``.
         max_steps: Most steps of the test.
     """
 
-    picker: Picker
+    make: Callable[[], Picker]
     granularity: Granularity
     max_steps: int
 
@@ -62,10 +64,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--schedule-seed", type=int, metavar="SEED", help="seed of the orders, instead of the mark's")
     group.addoption(
         "--schedule-replay",
-        type=Schedule.parse,
+        type=_replay_string,
         metavar="STRING",
         help="run each marked test once, under it",
     )
+
+
+def _replay_string(text: str) -> Schedule:
+    try:
+        return Schedule.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,6 +84,13 @@ def pytest_configure(config: pytest.Config) -> None:
     misfit = None if replayed is None else other_trio(replayed)
     if misfit is not None:
         config.issue_config_time_warning(misfit, stacklevel=2)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say of marked tests that they cannot be run under orders."""
+    for item in items:
+        if item.get_closest_marker("schedules") is not None and not hasattr(item, "callspec"):
+            item.warn(pytest.PytestWarning(f"{item.nodeid}: the mark `schedules` has no effect on this kind of test"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -101,7 +117,7 @@ def _orders(
     """The orders of one test by their name."""
     replayed: Schedule | None = config.getoption("--schedule-replay")
     if replayed is not None:
-        return {"replay": _Order(Tape(replayed.choices), replayed.granularity, max_steps)}
+        return {"replay": _Order(lambda: Tape(replayed.choices), replayed.granularity, max_steps)}
     given: int | None = config.getoption("--schedules")
     count = n if given is None else given
     if count < 1:
@@ -115,8 +131,12 @@ def _orders(
     if isinstance(strategy, str | Exhaustive) or (isinstance(strategy, Pct) and strategy.steps is None):
         msg = f"strategy cannot be {strategy!r}: each order is a test that may run elsewhere, without the one before"
         raise ValueError(msg)
-    pickers = itertools.islice(strategy.pickers(), count)
-    return {f"order{place}": _Order(picker, strategy.granularity, max_steps) for place, picker in enumerate(pickers)}
+    chosen = strategy
+
+    def order(place: int) -> _Order:
+        return _Order(lambda: next(itertools.islice(chosen.pickers(), place, None)), chosen.granularity, max_steps)
+
+    return {f"order{place}": order(place) for place in range(count)}
 
 
 @pytest.fixture(autouse=True)  # what is parametrized must be a fixture of the test; without the mark it does nothing
@@ -126,11 +146,13 @@ def task_order(request: pytest.FixtureRequest) -> Generator[None]:
     if order is None:
         yield
         return
-    turns = Turns(order.picker, order.granularity, max_steps=order.max_steps, patience=5.0)
+    turns = Turns(order.make(), order.granularity, max_steps=order.max_steps, patience=5.0)
     request.node.stash[_ORDER] = turns
-    with controlled_order(turns):
-        yield
-    turns.forget()
+    try:
+        with controlled_order(turns):
+            yield
+    finally:
+        turns.close()
 
 
 @pytest.fixture
@@ -154,20 +176,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     if _ORDER not in pyfuncitem.stash or not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
-    arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
-    trio.run(functools.partial(pyfuncitem.obj, **arguments), clock=trio.testing.MockClock(autojump_threshold=0))
+    arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names if name in pyfuncitem.funcargs}
+    clocks = [value for value in arguments.values() if isinstance(value, trio.abc.Clock)]
+    clock = clocks[0] if clocks else trio.testing.MockClock(autojump_threshold=0)
+    trio.run(functools.partial(pyfuncitem.obj, **arguments), clock=clock)
     return True
 
 
 @pytest.hookimpl(wrapper=True, specname="pytest_pyfunc_call")
 def pytest_name_the_finding(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Raise what ended the run, where trio would have called it an error of its own."""
+    turns = pyfuncitem.stash.get(_ORDER, None)
+    crash: BaseException | None = None
     try:
         return (yield)
-    except trio.TrioInternalError:
-        turns = pyfuncitem.stash.get(_ORDER, None)
+    except BaseException as raised:  # noqa: ASYNC103 - the run is over
         if turns is None or turns.stopped is None:
             raise
+        crash = raised
+    with without_complaints():
+        del crash
     raise stopped_by(turns)
 
 
@@ -178,7 +206,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     turns = item.stash.get(_ORDER, None)
     if report.failed and turns is not None:
         schedule = Schedule(tuple(turns.choices), turns.granularity, trio.__version__)
-        test = item.nodeid.partition("[")[0]
+        test = re.sub(r"(?<=[\[-])order\d+(?=[\]-])", "replay", item.nodeid)
         lines = [f'pytest "{test}" --schedule-replay={schedule}', *turns.deviations()[:20]]
         report.sections.append(("order of tasks", "\n".join(lines)))
     return report

@@ -34,11 +34,24 @@ class TrioStateMachine(stateful.RuleBasedStateMachine):
     """Base of state machines whose rules are async.
 
     Override ``close`` to end what the machine opened; it is called within the run, once, after the last rule.
+
+    Attributes:
+        max_steps: Most steps of one rule; a rule that takes more fails with ``TooManySteps``.
+        patience: Real seconds that a rule may stand still while a thread or descriptor could wake it.
     """
+
+    max_steps = 20_000
+    patience = 5.0
 
     def __init__(self) -> None:
         super().__init__()
-        self._run = SteppedRun()
+        self._run = SteppedRun(max_steps=self.max_steps, patience=self.patience)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "teardown" in cls.__dict__:
+            msg = f"{cls.__name__}.teardown: override the async method close() instead; teardown() ends the run of trio"
+            raise TypeError(msg)
 
     @property
     def nursery(self) -> trio.Nursery:
@@ -74,20 +87,25 @@ class TrioStateMachine(stateful.RuleBasedStateMachine):
                 note(f"    # {turn}")
 
 
+def _is_async(function: Callable[..., Any]) -> bool:
+    """Also of one that another decorator of Hypothesis has wrapped."""
+    return inspect.iscoroutinefunction(inspect.unwrap(function))
+
+
 def _scheduled(decorate: Callable[..., Any], options: dict[str, Any]) -> Callable[[F], F]:
     def decorator(function: F) -> F:
-        if not inspect.iscoroutinefunction(function):
+        if not _is_async(function):
             return cast("F", decorate(**options)(function))
 
         @functools.wraps(function)
-        def step(self: TrioStateMachine, /, schedule: DrawnSchedule, **arguments: Any) -> Any:
-            return self.perform(lambda: function(self, **arguments), schedule)
+        def step(self: TrioStateMachine, /, order_of_tasks: DrawnSchedule, **arguments: Any) -> Any:
+            return self.perform(lambda: function(self, **arguments), order_of_tasks)
 
         # Hypothesis reads the parameters of the function that it is given.
         parameters = list(inspect.signature(function).parameters.values())
-        own = inspect.Parameter("schedule", inspect.Parameter.KEYWORD_ONLY, annotation=DrawnSchedule)
+        own = inspect.Parameter("order_of_tasks", inspect.Parameter.KEYWORD_ONLY, annotation=DrawnSchedule)
         step.__signature__ = inspect.Signature([*parameters, own])  # type: ignore[attr-defined]
-        return cast("F", decorate(**options, schedule=schedules())(step))
+        return cast("F", decorate(**options, order_of_tasks=schedules())(step))
 
     return decorator
 
@@ -118,7 +136,7 @@ def invariant(*, check_during_init: bool = False) -> Callable[[F], F]:
     """
 
     def decorator(function: F) -> F:
-        if not inspect.iscoroutinefunction(function):
+        if not _is_async(function):
             return stateful.invariant(check_during_init=check_during_init)(function)
 
         @functools.wraps(function)

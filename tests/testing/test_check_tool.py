@@ -172,7 +172,7 @@ def test_a_tool_that_never_ends_is_found() -> None:
     @tool(concurrency=PARALLEL)
     async def spins(flag: bool) -> None:
         """Spin."""
-        while flag:
+        while flag:  # noqa: ASYNC110
             await trio.lowlevel.checkpoint()
 
     finding = only_finding_of(spins, examples=5, max_steps=300)

@@ -44,7 +44,7 @@ def test_there_are_seven_each_with_its_string_and_its_row() -> None:
 def test_the_replay_string_of_the_page_fails_again(name: str) -> None:
     """It is of this version of trio, and shows the bug by itself."""
     assert Schedule.parse(STRINGS[name]).trio_version == trio.__version__
-    with pytest.raises((AssertionError, ExceptionGroup)):
+    with pytest.raises((AssertionError, ExceptionGroup)):  # noqa: ASYNC401
         replay(bugs[name], STRINGS[name])
 
 

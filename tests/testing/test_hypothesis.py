@@ -16,14 +16,14 @@ from hypothesis.stateful import Bundle, run_state_machine_as_test
 from trio.lowlevel import checkpoint
 
 import scenarios
-from quiesce.testing import Deadlock, DrawnSchedule, replay, schedules
+from quiesce.testing import Deadlock, DrawnSchedule, TooManySteps, replay, schedules
 from quiesce.testing.stateful import TrioStateMachine, initialize, invariant, precondition, rule
 
 quick = settings(database=None, deadline=None)
 
 
 def _failure_of(test: Callable[[], object]) -> BaseException:
-    with pytest.raises((AssertionError, ExceptionGroup)) as raised:
+    with pytest.raises((AssertionError, ExceptionGroup)) as raised:  # noqa: ASYNC401
         test()
     return raised.value
 
@@ -267,3 +267,41 @@ def test_plain_rules_stay_plain() -> None:
 
     run_state_machine_as_test(Machine, settings=settings(quick, max_examples=5))
     assert seen
+
+
+def test_a_rule_that_spins_fails_after_so_many_steps() -> None:
+    """The number is an attribute of the machine."""
+
+    class Machine(TrioStateMachine):
+        max_steps = 300
+
+        @rule()
+        async def spin(self) -> None:
+            while True:  # noqa: ASYNC110
+                await checkpoint()
+
+    with pytest.raises(TooManySteps, match="300 steps"):
+        run_state_machine_as_test(Machine, settings=settings(quick, max_examples=2))
+
+
+def test_a_machine_that_overrides_teardown_is_refused() -> None:
+    """It would leave its run open, and every later one would fail."""
+    with pytest.raises(TypeError, match=r"override the async method close\(\) instead"):
+
+        class Machine(TrioStateMachine):  # pyright: ignore[reportUnusedClass]
+            def teardown(self) -> None: ...
+
+
+def test_decorators_may_stand_in_any_order() -> None:
+    """``precondition`` below ``rule``, and a parameter of any name."""
+    seen: list[int] = []
+
+    class Machine(TrioStateMachine):
+        @rule(schedule=st.just(3))
+        @precondition(lambda self: True)
+        async def note(self, schedule: int) -> None:
+            await checkpoint()
+            seen.append(schedule)
+
+    run_state_machine_as_test(Machine, settings=settings(quick, max_examples=3))
+    assert set(seen) == {3}

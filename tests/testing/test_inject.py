@@ -90,7 +90,7 @@ def test_steps_of_child_tasks_count() -> None:
     """A cancel between two steps of a child is one of its own."""
 
     async def scenario() -> None:
-        async with trio.open_nursery() as nursery:
+        async with trio.open_nursery() as nursery:  # noqa: ASYNC112
             nursery.start_soon(three_steps)
 
     # Its own step into the nursery, three of the child and the one that ends it.
@@ -343,7 +343,7 @@ def test_another_error_than_the_cancel_is_found_unless_it_is_allowed() -> None:
             try:
                 await trio.sleep(1)
             except trio.Cancelled:
-                raise KeyError("lost") from None  # raises
+                raise KeyError("lost") from None  # raises  # noqa: ASYNC104
 
     found = findings_of(cancel_everywhere, scenario)
     assert {short(finding.line) for finding in found} == {marked(scenario, "# raises")}
@@ -420,7 +420,7 @@ def test_what_only_the_traceback_of_an_error_keeps_is_not_left_over() -> None:
         try:
             await trio.lowlevel.checkpoint()
         except trio.Cancelled:
-            raise KeyError("lost") from None
+            raise KeyError("lost") from None  # noqa: ASYNC104
         private.release()
 
     assert cancel_everywhere(scenario, allowed=(KeyError,)).points == 2
@@ -456,7 +456,7 @@ def test_the_same_scenario_gives_the_same_findings() -> None:
                     async for _ in receive:
                         await trio.sleep(0.5)
                 except trio.Cancelled:
-                    raise ValueError("found") from None
+                    raise ValueError("found") from None  # noqa: ASYNC104
 
     first = findings_of(cancel_everywhere, scenario)
     assert len(first) > 10
@@ -472,7 +472,7 @@ def test_the_message_tells_each_finding_once_with_its_moments() -> None:
             for _ in range(99):
                 await trio.lowlevel.checkpoint()
         except trio.Cancelled:
-            raise ValueError("broken") from None
+            raise ValueError("broken") from None  # noqa: ASYNC104
 
     with pytest.raises(InjectionError) as caught:
         cancel_everywhere(scenario, cancels="checkpoints")
@@ -491,7 +491,7 @@ def test_it_can_stop_at_the_first_finding() -> None:
         try:
             await three_steps()
         except trio.Cancelled:
-            raise ValueError("broken") from None
+            raise ValueError("broken") from None  # noqa: ASYNC104
 
     (found,) = findings_of(cancel_everywhere, scenario, stop_early=True)
     assert found.k == 1
@@ -533,7 +533,7 @@ def test_each_call_of_a_collaborator_fails_once() -> None:
         await store_and_send(*collaborators(probe))
 
     async def grouped(probe: Probe) -> None:
-        async with trio.open_nursery() as nursery:
+        async with trio.open_nursery() as nursery:  # noqa: ASYNC112
             nursery.start_soon(store_and_send, *collaborators(probe))
 
     async def caused(probe: Probe) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import fcntl
 import inspect
 import os
@@ -307,3 +308,24 @@ def test_watches_nest() -> None:
             os.close(end)
     assert outer.found == ()
     assert (os.pipe, os.fork, trio.Lock.acquire_nowait) == functions
+
+
+def test_what_was_there_before_is_not_left_over_whatever_becomes_of_it(tmp_path: Path) -> None:
+    """An older child that ends, a file that is renamed or locked again, an executor's idle workers, harmless names."""
+    child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    pool = concurrent.futures.ThreadPoolExecutor(2)
+    pool.submit(int).result()
+    with (tmp_path / "app.log").open("w") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        with watch_leftovers() as found:
+            assert child.stdin is not None
+            child.stdin.close()
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            (tmp_path / "app.log").rename(tmp_path / "app.log.1")
+            fcntl.flock(log, fcntl.LOCK_EX)
+            concurrent.futures.wait([pool.submit(int) for _ in range(4)])
+            for name in ("page.tmpl", "tmp_util.py", "template.html"):
+                (tmp_path / name).write_text("x")
+    pool.shutdown()
+    child.wait()
+    assert found.found == ()

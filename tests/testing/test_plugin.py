@@ -52,7 +52,7 @@ def test_a_marked_test_becomes_many_and_a_failing_one_says_how_to_repeat_it(tmp_
     failed = re.search(r"(\d+) failed, (\d+) passed", printed)
     assert failed is not None, printed
     assert int(failed[1]) + int(failed[2]) == 30
-    command = re.search(r'pytest "test_it.py::test_order" (--schedule-replay=\S+)', printed)
+    command = re.search(r'pytest "test_it.py::test_order\[replay\]" (--schedule-replay=\S+)', printed)
     assert command is not None, printed
     again = _pytest(tmp_path, FINDS, "-o", "trio_mode=true", command[1])
     assert "test_order[replay]" in again
@@ -178,3 +178,69 @@ def test_a_replay_string_of_another_trio_warns(tmp_path: Path) -> None:
     code = "@pytest.mark.schedules\nasync def test_it(): await finishing_order(2)\n"
     assert "1 passed" in _pytest(tmp_path, code, f"--schedule-replay=q1-{trio.__version__}-b-1")
     assert "made with trio 0.1.2" in _pytest(tmp_path, code, "-W", "default", "--schedule-replay=q1-0.1.2-b-1")
+
+
+def test_a_parametrized_test_is_replayed_by_the_command_that_is_printed(tmp_path: Path) -> None:
+    """Each variant has its own choices, whichever others run; the command names the variant."""
+    code = """
+@pytest.mark.schedules(6)
+@pytest.mark.parametrize("which", ["a", "b"])
+async def test_it(which):
+    order = await finishing_order(3)
+    assert which == "a" or order == sorted(order)
+"""
+    everything = _pytest(tmp_path, code)
+    commands = re.findall(r'pytest "(\S+)" (--schedule-replay=\S+)', everything)
+    assert commands
+    for test, option in commands:
+        assert "replay" in test
+        (tmp_path / "test_it.py").write_text(HEAD + code)
+        printed = _pytest_only(tmp_path, test, option)
+        assert "1 failed" in printed, printed
+    failed = re.findall(r"FAILED (\S+)", everything)
+    assert re.findall(r"FAILED (\S+)", _pytest_only(tmp_path, failed[-1])) == failed[-1:]
+
+
+def _pytest_only(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "pytest", "-W", "error", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder).stdout
+
+
+def test_a_marked_test_that_stands_still_on_the_real_clock_fails(tmp_path: Path) -> None:
+    """Also one that runs trio itself."""
+    code = """
+@pytest.mark.trio
+@pytest.mark.schedules(1)
+async def test_async():
+    await trio.sleep_forever()
+
+@pytest.mark.schedules(1)
+def test_sync():
+    trio.run(trio.sleep_forever)
+"""
+    printed = _pytest(tmp_path, code)
+    assert "2 failed" in printed
+    assert printed.count("Deadlock: every task waits") >= 2
+
+
+def test_the_clock_of_a_fixture_is_the_runs_clock_and_defaults_stay(tmp_path: Path) -> None:
+    """Where the plugin runs the test itself."""
+    code = """
+@pytest.mark.schedules(2)
+async def test_it(virtual_clock, number=3):
+    assert trio.lowlevel.current_clock() is virtual_clock
+    assert number == 3
+"""
+    assert "2 passed" in _pytest(tmp_path, code)
+
+
+def test_a_mark_without_effect_warns(tmp_path: Path) -> None:
+    """``unittest`` cases cannot be made into many tests."""
+    code = """
+import unittest
+
+class TestIt(unittest.TestCase):
+    @pytest.mark.schedules(5)
+    def test_it(self): ...
+"""
+    assert "has no effect on this kind of test" in _pytest(tmp_path, code, "-W", "default")

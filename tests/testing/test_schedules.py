@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import itertools
 import math
+import pickle
 import random
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
+from typing import Any, Literal
 
 import pytest
 import trio
@@ -16,6 +24,7 @@ from trio.lowlevel import checkpoint
 
 import scenarios
 from quiesce.testing import (
+    BadScenarioError,
     Deadlock,
     Exhaustive,
     FailingSchedule,
@@ -33,6 +42,8 @@ from quiesce.testing import (
     replay,
 )
 
+ClockKind = Literal["virtual", "real"]
+CLOCKS: tuple[ClockKind, ...] = ("virtual", "real")
 GRANULARITIES: tuple[Granularity, ...] = ("batch", "step")
 choices = st.lists(st.integers(0, 60) | st.just(0) | st.just(0), max_size=80).map(tuple)
 
@@ -273,7 +284,7 @@ def test_a_scenario_that_spins_is_given_up() -> None:
     """A loop without an end is a finding, not a hang."""
 
     async def scenario() -> None:
-        while True:
+        while True:  # noqa: ASYNC110
             await checkpoint()
 
     failure = find_failure(scenario, runs=1, max_steps=500).failure
@@ -294,7 +305,7 @@ def test_a_task_that_polls_does_not_starve_the_others() -> None:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(finish)
-            while not done:
+            while not done:  # noqa: ASYNC110
                 await checkpoint()
 
     explore(scenario, strategy=Pct(depth=1), runs=10)
@@ -377,3 +388,179 @@ def test_a_replay_that_does_not_fit_the_scenario_says_so() -> None:
 
     with pytest.warns(ReplayWarning, match="did not offer the recorded choices"):
         replay(scenario, f"q1-{trio.__version__}-b-0111")
+
+
+async def stubborn() -> None:
+    """Catches everything that it is given, and waits again."""
+    while True:
+        with contextlib.suppress(BaseException):
+            await trio.Event().wait()
+
+
+async def retrying_cleanup() -> None:
+    """Tries to clean up again and again; outside a run, trying fails at once."""
+    try:
+        with trio.CancelScope(shield=True):
+            await trio.Event().wait()
+    finally:
+        while True:
+            try:
+                with trio.CancelScope(shield=True):
+                    await trio.Event().wait()
+            except Exception:  # noqa: BLE001, S112
+                continue
+
+
+@pytest.mark.parametrize("scenario", [stubborn, retrying_cleanup])
+def test_what_cannot_be_ended_is_given_up_all_the_same(scenario: scenarios.Scenario) -> None:
+    """A deadlock whose tasks catch all that ends them is a finding, not a hang, and nothing of it complains later."""
+    failure = find_failure(scenario, runs=1).failure
+    assert failure is not None
+    assert isinstance(failure.error, Deadlock)
+    gc.collect()
+
+
+def test_a_deadlocked_scenario_cleans_up() -> None:
+    """It is cancelled first, so that its own finally clauses run, and end what they started."""
+    ended: list[int | None] = []
+
+    async def scenario() -> None:
+        process = await trio.lowlevel.open_process([sys.executable, "-c", "import time; time.sleep(60)"])
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                await trio.Event().wait()
+        finally:
+            process.kill()
+            with trio.CancelScope(shield=True):
+                ended.append(await process.wait())
+
+    failure = find_failure(scenario, runs=1, clock="real", patience=0.3).failure
+    assert failure is not None
+    assert set(ended) == {-9}
+
+
+def test_a_report_names_a_parent_that_waits_beside_its_children() -> None:
+    """Only a task that stands at the end of its nursery is left out."""
+
+    async def scenario() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever, name="child")
+            await trio.Event().wait()
+
+    failure = find_failure(scenario, runs=1).failure
+    assert failure is not None
+    assert isinstance(failure.error, Deadlock)
+    assert [line.partition(" at ")[0].rpartition(".")[2] for line in failure.error.waiting] == ["_main", "child"]
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_waiting_for_a_process_is_no_deadlock(clock: ClockKind) -> None:
+    """Under either clock the run goes on while a process may yet wake it: this one takes longer than three ticks."""
+    script = "import sys, time; sys.stdin.read(); time.sleep(1)"
+
+    async def scenario() -> None:
+        process = await trio.lowlevel.open_process([sys.executable, "-c", script], stdin=subprocess.PIPE)
+        assert process.stdin is not None
+        await process.stdin.aclose()
+        await process.wait()
+
+    explore(scenario, runs=2, clock=clock)
+
+
+def test_what_is_raised_past_exceptions_is_a_finding_too() -> None:
+    """``pytest.fail``, an exit, a ``Cancelled`` that got loose; but not ``pytest.skip``."""
+
+    async def fails() -> None:
+        pytest.fail("on purpose")
+
+    async def leaves() -> None:
+        sys.exit(3)
+
+    async def skips() -> None:
+        pytest.skip("not here")
+
+    for scenario, kind in ((fails, pytest.fail.Exception), (leaves, SystemExit)):
+        failure = find_failure(scenario, runs=1).failure
+        assert failure is not None
+        assert isinstance(failure.error, kind)
+    with pytest.raises(pytest.skip.Exception):
+        explore(skips)
+
+
+def test_what_is_no_scenario_is_refused_with_what_one_is() -> None:
+    """Bad input gets a clear error before or in the first run."""
+
+    async def takes(number: int) -> None: ...
+
+    async def good() -> None: ...
+
+    for wrong, says in (
+        (takes, "takes no arguments"),
+        (None, "async function without arguments"),
+        (good(), "give the async function itself"),
+        (lambda: 3, "returned 3"),
+    ):
+        with pytest.raises(BadScenarioError, match=says):
+            explore(wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_strategy_that_picks_nonsense_is_said_to() -> None:
+    """Bad input gets a clear error."""
+
+    class Wrong:
+        granularity: Granularity = "batch"
+
+        def pickers(self) -> Iterator[Picker]:
+            yield lambda point: len(point.options)
+
+    with pytest.raises(ValueError, match="a picker gives a place from 0"):
+        explore(scenarios.lost_update(), strategy=Wrong())
+
+
+def test_two_threads_cannot_explore_at_once() -> None:
+    """The second is refused, trio is left as it was, and runs in other threads are not touched."""
+    scheduler: Any = importlib.import_module("trio._core._run")
+    before = scheduler._r  # noqa: SLF001
+    raised: list[BaseException] = []
+
+    async def plain() -> None:
+        for _ in range(10):
+            await checkpoint()
+
+    def other() -> None:
+        trio.run(plain)
+        try:
+            explore(plain, runs=1)
+        except RuntimeError as error:
+            raised.append(error)
+
+    async def scenario() -> None:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    explore(scenario, runs=1)
+    assert "another thread explores" in str(raised[0])
+    assert scheduler._r is before  # noqa: SLF001
+
+
+def test_findings_survive_being_pickled() -> None:
+    """pytest-xdist, for one, sends them from process to process."""
+    failure = find_failure(scenarios.deadlocking, runs=1).failure
+    again = pickle.loads(pickle.dumps(failure))  # noqa: S301 - our own
+    assert str(again) == str(failure)
+    assert isinstance(again.error, Deadlock)
+
+
+def test_many_tasks_are_ordered_in_bearable_time() -> None:
+    """Two thousand tasks in one batch, with little kept of each choice."""
+
+    async def scenario() -> None:
+        async with trio.open_nursery() as nursery:
+            for _ in range(2_000):
+                nursery.start_soon(checkpoint)
+
+    before = time.monotonic()
+    explore(scenario, runs=1)
+    assert time.monotonic() - before < 30
