@@ -144,6 +144,13 @@ class _PctRun:
         return max(point.options, key=self._priorities.__getitem__)
 
 
+_CHANGED = (
+    "the scenario did not offer the same choices again, so not every schedule of it can be visited: an exhaustive "
+    "search needs a scenario whose runs differ in nothing but the order of tasks (no threads, no chance, no state that "
+    "is kept between runs)"
+)
+
+
 @attrs.frozen
 class Exhaustive:
     """Every schedule once, the plain one first; for small scenarios.
@@ -161,9 +168,12 @@ class Exhaustive:
     def pickers(self) -> Generator[Picker]:
         """See ``Strategy``; ends after the last schedule."""
         prefix: list[int] = []
+        expected: list[int] = []
         while True:
-            run = _ExhaustiveRun(prefix, self.granularity)
+            run = _ExhaustiveRun(prefix, expected, self.granularity)
             yield run
+            run.require_end()
+            expected = run.counts
             following = run.following(self.preemptions)
             if following is None:
                 return
@@ -171,33 +181,43 @@ class Exhaustive:
 
 
 class _ExhaustiveRun:
-    """One path through the tree of schedules: a prefix, then the first child at each node."""
+    """One path through the tree of schedules: a prefix, then the first child at each node.
 
-    def __init__(self, prefix: list[int], granularity: Granularity) -> None:
+    Attributes:
+        counts: How many options there were at each choice.
+    """
+
+    def __init__(self, prefix: list[int], expected: list[int], granularity: Granularity) -> None:
+        self.counts: list[int] = []
         self._prefix = prefix
+        self._expected = expected
         self._granularity = granularity
         self._taken: list[int] = []
-        self._counts: list[int] = []
         self._free: list[bool] = []
 
     def __call__(self, point: Point) -> int:
         if len(point.options) == 1:
             return 0
         place = len(self._taken)
+        if place < len(self._prefix) and len(point.options) != self._expected[place]:
+            raise ValueError(_CHANGED)
         choice = self._prefix[place] if place < len(self._prefix) else 0
-        # A scenario that does not offer this choice again is not deterministic; the run itself is still a valid one.
-        choice = min(choice, len(point.options) - 1)
-        self._counts.append(len(point.options))
+        self.counts.append(len(point.options))
         self._free.append(self._granularity == "step" and point.options[0] != point.current)
         self._taken.append(choice)
         return choice
+
+    def require_end(self) -> None:
+        """Raise if the run was over before its prefix was."""
+        if len(self._taken) < len(self._prefix):
+            raise ValueError(_CHANGED)
 
     def following(self, bound: int | None) -> list[int] | None:
         """The prefix of the next path in depth-first order within the bound; ``None`` after the last."""
         costs = [self._cost(place, choice) for place, choice in enumerate(self._taken)]
         for place in range(len(self._taken) - 1, -1, -1):
             choice = self._taken[place] + 1
-            if choice == self._counts[place]:
+            if choice == self.counts[place]:
                 continue
             spent = sum(costs[:place]) + self._cost(place, choice)
             if bound is None or spent <= bound:

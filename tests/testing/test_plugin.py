@@ -119,6 +119,7 @@ KEPT = []
 
 def test_clean(no_leftovers, tmp_path):
     (tmp_path / "file").write_text("x")
+    (tmp_path / "half.tmp").write_text("x")
 
 def test_leaky(no_leftovers):
     KEPT.append(open("/dev/null"))

@@ -518,6 +518,29 @@ def test_a_strategy_that_picks_nonsense_is_said_to() -> None:
         explore(scenarios.lost_update(), strategy=Wrong())
 
 
+def test_an_exhaustive_search_of_a_scenario_that_changes_is_refused() -> None:
+    """It cannot say that it is complete: what it was to visit next is no longer there."""
+    runs = itertools.count()
+
+    async def scenario() -> None:
+        async with trio.open_nursery() as nursery:
+            for _ in range(2 + next(runs) % 2):
+                nursery.start_soon(checkpoint)
+
+    with pytest.raises(ValueError, match="did not offer the same choices again"):
+        explore(scenario, strategy="exhaustive", runs=100)
+
+    shrinking = itertools.count()
+
+    async def shorter_each_time() -> None:
+        async with trio.open_nursery() as nursery:
+            for _ in range(2 if next(shrinking) == 0 else 1):
+                nursery.start_soon(checkpoint)
+
+    with pytest.raises(ValueError, match="did not offer the same choices again"):
+        explore(shorter_each_time, strategy="exhaustive", runs=100)
+
+
 def test_two_threads_cannot_explore_at_once() -> None:
     """The second is refused, trio is left as it was, and runs in other threads are not touched."""
     scheduler: Any = importlib.import_module("trio._core._run")
