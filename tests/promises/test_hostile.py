@@ -44,10 +44,11 @@ async def nap(_: object) -> str:
     return "slept"
 
 
-async def read_all(stream: AsyncIterator[Outcome]) -> int:
-    """Read a stream to its end; how many outcomes there were."""
+async def read_all(stream: AsyncIterator[Outcome], take: Callable[[Outcome], object] = lambda outcome: None) -> int:
+    """Read a stream to its end, handing each outcome on; how many they were."""
     count = 0
-    async for _ in stream:
+    async for outcome in stream:
+        take(outcome)
         count += 1
         assert count < 100, "it does not end"
     return count
@@ -94,16 +95,18 @@ def test_an_interrupt_in_a_classifier_settles_everything_and_leaves_bare() -> No
 
 
 async def test_a_source_that_raises_ends_its_stream(autojump_clock: Clock) -> None:
-    """On the first call that it is asked for, and on a later one: the error comes out, and what ran is settled."""
+    """On the first call that it is asked for, or a later one: the error comes out after the outcomes before it."""
 
     def broken(good: int) -> Iterator[ToolCall]:
         yield from calls_of(*["ok"] * good)
         raise LookupError("no more")
 
     async with open_runtime(registry_of(ok=ok), max_parallel=1) as runtime:
-        for good in (0, 10):
+        for good in (0, 1, 10):
+            read: list[Outcome] = []
             with pytest.raises(LookupError, match="no more"), trio.fail_after(5):
-                await read_all(runtime.stream(broken(good)))
+                await read_all(runtime.stream(broken(good)), read.append)
+            assert [outcome.index for outcome in read] == list(range(good)), "no outcome is lost to the reader"
 
 
 async def test_an_interrupt_ends_an_endless_stream() -> None:
